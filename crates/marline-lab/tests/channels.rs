@@ -49,6 +49,22 @@ fn hops_on_one_channel_take_longer_than_hops_on_two() {
 }
 
 #[test]
+fn channels_and_their_links_change_during_a_run() {
+    let change = |text: &str| medians(&format!("{MESH}\n[[change]]\nat = \"100ms\"\n{text}\n"));
+    let before = medians(MESH)["completion_s"];
+    let link = change("links.second.wifi.mcs = 0")["completion_s"];
+    assert!(
+        link > 1.5 * before,
+        "{link} s with a slow link, {before} s without"
+    );
+    let channel = change("channels.36.wifi.busy = \"50%\"")["completion_s"];
+    assert!(
+        channel > 1.3 * before,
+        "{channel} s on a busy channel, {before} s before"
+    );
+}
+
+#[test]
 fn a_slow_neighbor_takes_airtime_from_the_client() {
     // The shorter the client's own frames, the more those of the neighbor weigh.
     let fast = MESH.replace("wifi.mcs = 3", "wifi.mcs = 7");

@@ -37,6 +37,11 @@ impl EcmpHash {
     }
 }
 
+/// The hash of an address, for [`Packet::hosts`](crate::Packet::hosts).
+pub fn host_hash(address: IpAddr) -> u32 {
+    (mix(number(address)) >> 32) as u32
+}
+
 /// The index of the path that a flow takes, below `paths`; 0 if `paths` is 0.
 pub const fn path(flow: u64, paths: usize) -> usize {
     match flow.checked_rem(paths as u64) {

@@ -8,6 +8,8 @@
 //! - A [`Medium`] carries packets among stations: a [`Duplex`] of two links, or a radio channel
 //!   that all stations and both directions share.
 
+pub mod ack_thinning;
+pub mod blockage;
 mod bucket;
 mod chain;
 #[cfg(any(test, feature = "testing"))]
@@ -15,10 +17,13 @@ pub mod conformance;
 mod correlated;
 mod corrupt;
 mod delay;
+mod delay_line;
+pub mod delay_trace;
 mod duplicate;
 pub mod ecmp;
 mod exit_queue;
 mod filter;
+pub mod handover;
 pub mod jitter;
 mod link;
 pub mod loss;
@@ -59,7 +64,7 @@ pub use outage::{Outages, Period, Schedule, Suspensions};
 pub use overtaking::Overtaking;
 pub use packet::{Ecn, Packet};
 pub use policer::Policer;
-pub use rate::{Rate, UNLIMITED};
+pub use rate::{Framing, Rate, UNLIMITED};
 pub use seed::Seed;
 pub use shaper::{Peak, Shaper, ShaperConfig};
 pub use spec::LinkSpec;

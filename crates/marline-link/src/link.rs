@@ -98,6 +98,8 @@ pub enum DropReason {
     LinkDown,
     /// There is no route to its destination.
     NoRoute,
+    /// A NAT has no mapping for its port.
+    NoMapping,
 }
 
 impl DropReason {
@@ -112,6 +114,7 @@ impl DropReason {
             Self::TooLarge => "larger than the MTU",
             Self::LinkDown => "link down",
             Self::NoRoute => "no route",
+            Self::NoMapping => "no NAT mapping",
         }
     }
 }

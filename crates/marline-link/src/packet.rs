@@ -9,6 +9,8 @@ pub struct Packet<B = ()> {
     pub size: u32,
     /// Hash of the 5-tuple, for fair queueing and equal-cost multipath routing.
     pub flow: u64,
+    /// Hashes of the source address and the destination address, for fairness among hosts.
+    pub hosts: [u32; 2],
     /// The ECN field of the IP header.
     pub ecn: Ecn,
     /// Set if a bit error occurred: the index of the bit, modulo the number of bits.
@@ -23,6 +25,7 @@ impl<B> Packet<B> {
         Self {
             size,
             flow: 0,
+            hosts: [0; 2],
             ecn: Ecn::NotEct,
             corrupted: None,
             body,
@@ -34,6 +37,7 @@ impl<B> Packet<B> {
         Packet {
             size: self.size,
             flow: self.flow,
+            hosts: self.hosts,
             ecn: self.ecn,
             corrupted: self.corrupted,
             body: body(self.body),

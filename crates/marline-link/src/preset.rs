@@ -44,6 +44,14 @@ traffic is fitted (docs/wifi-results.md). Chosen: a channel for each hop, the sl
 twice TCP's throughput, a tenth of the MPDUs failing, other traffic 4 ms at a time, queues of 1000 packets, a cable of \
 100 Mb/s to the client";
 
+const MMWAVE: &str = "Fitted to 121 published traces of a walk with Verizon's mmWave 5G (20 h at 1 s; Lumos5G, IMC 2020, in the artifact of \
+\"A Variegated Look at 5G in the Wild\", SIGCOMM 2021): of seconds above 150 Mb/s, mean and standard deviation (806 and 381 Mb/s) and correlation \
+time; mean lengths of runs above and below (15.5 and 9.8 s), the mean rate below (81 Mb/s). Chosen: round trip, uplink, buffer; the traces have no delays, \
+and at a second's resolution no single blockages (about 0.3 s: MacCartney et al., GLOBECOM 2017)";
+const STARLINK: &str = "Fitted to published measurements of a Starlink terminal for vehicles (NUWiNS, trip through Maine, May 2024): UDP at more than the \
+capacity, 62 runs down (227 Mb/s, standard deviation 111, uncorrelated after 15 s) and up (30.5, 14.1), pings (median 44 ms, spread of 15 s). Periods of 15 s: \
+Mohan et al., WWW 2024. Chosen: jitter's distribution, 40 ms of loss at hand-overs, buffer";
+
 /// All presets. Uplink is from the client to the server.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -81,6 +89,21 @@ pub const PRESETS: &[Preset] = &[
         text: "model=lte,lte.rate=94.1mbps,rtt=25ms,loss=0.05%",
         about: "LTE-Advanced with very good reception",
         source: LTE,
+    },
+    Preset {
+        name: "5g-mmwave",
+        text: "down.rate=806mbps,down.rate-std=381mbps,down.rate-tau=15s,down.buffer=5MB,up.rate=50mbps,up.buffer=1MB,\
+               blockage=15.5s/9.8s,blockage-rate=10%,rtt=28ms",
+        about: "5G in millimeter waves, on foot in a city, with blockages",
+        source: MMWAVE,
+    },
+    Preset {
+        name: "leo-starlink",
+        text: "down.rate=381mbps,down.rate-std=106mbps,down.rate-tau=2s,down.buffer=3MB,\
+               up.rate=51mbps,up.rate-std=14mbps,up.rate-tau=2s,up.buffer=500kB,handover=15s,handover-delay=0ms..6.4ms,\
+               handover-rate=19%..100%,handover-gap=40ms,jitter=4ms,jitter-law=exponential,rtt=31ms",
+        about: "satellites in low orbits, with a hand-over every 15 s",
+        source: STARLINK,
     },
     Preset {
         name: "wifi-n-190",

@@ -96,6 +96,14 @@ impl RateProcess for OrnsteinUhlenbeck {
     }
 }
 
+/// `segment` with a share of its rate, which may change at `until`.
+pub(crate) fn scaled(segment: Segment, share: f64, until: Time) -> Segment {
+    Segment {
+        bits_per_second: bits_per_second(segment.bits_per_second as f64 * share),
+        until: segment.until.min(until),
+    }
+}
+
 /// The nearest valid rate.
 fn bits_per_second(rate: f64) -> u64 {
     libm::round(rate.max(0.0)) as u64

@@ -19,12 +19,41 @@ pub struct Rate<B> {
     queue: Box<dyn Queue<B>>,
     /// The rate.
     process: Box<dyn RateProcess>,
+    /// What a packet takes of the rate beside its bytes.
+    framing: Framing,
     /// The current segment of the rate, while a packet is in transmission.
     segment: Segment,
     /// The packet in transmission.
     transmission: Option<Transmission<B>>,
     /// Packets that left or were dropped, not popped yet.
     exits: VecDeque<Exit<B>>,
+}
+
+/// The bytes that a link layer adds to packets (Linux `tc-stab`, and `overhead`, `mpu` and `atm` of `tc-cake`). Queue
+/// limits do not count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Framing {
+    /// Bytes added to each packet, 38 on Ethernet with preamble and gap.
+    pub overhead: u32,
+    /// The smallest frame, 84 bytes on Ethernet with preamble and gap.
+    pub least: u32,
+    /// Whether frames are cut into cells of ATM, of which 48 of 53 bytes carry data.
+    pub atm: bool,
+}
+
+impl Framing {
+    /// The bytes that a packet takes of the rate.
+    pub const fn bytes(self, size: u32) -> u64 {
+        let frame = size as u64 + self.overhead as u64;
+        let frame = match frame < self.least as u64 {
+            true => self.least as u64,
+            false => frame,
+        };
+        match self.atm {
+            true => frame.div_ceil(48) * 53,
+            false => frame,
+        }
+    }
 }
 
 /// A packet in transmission.
@@ -54,6 +83,7 @@ impl<B> Rate<B> {
         Self {
             queue,
             process,
+            framing: Framing::default(),
             segment: Segment {
                 bits_per_second: 0,
                 until: Time::ZERO,
@@ -63,12 +93,21 @@ impl<B> Rate<B> {
         }
     }
 
+    /// Transmits packets in frames.
+    #[must_use]
+    pub const fn with_framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
+    }
+
     /// Starts to transmit `packet`; `credit` is the capacity left over since the previous departure.
     fn transmit(&mut self, now: Time, packet: Packet<B>, credit: u64) {
         if self.segment.until <= now {
             self.segment = self.process.at(now);
         }
-        let left = u64::from(packet.size)
+        let left = self
+            .framing
+            .bytes(packet.size)
             .saturating_mul(BYTE)
             .saturating_sub(credit);
         self.transmission = Some(Transmission {

@@ -28,12 +28,23 @@ impl Datagram {
 }
 
 impl Routed for Datagram {
+    const HAS_PORTS: bool = true;
+
     fn source(&self) -> IpAddr {
         IpAddr::V4(*self.source.ip())
     }
 
     fn destination(&self) -> IpAddr {
         IpAddr::V4(*self.destination.ip())
+    }
+
+    fn udp_ports(&self) -> Option<[u16; 2]> {
+        Some([self.source.port(), self.destination.port()])
+    }
+
+    fn set_udp_ports(&mut self, [source, destination]: [u16; 2]) {
+        self.source.set_port(source);
+        self.destination.set_port(destination);
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use marline::runtime::{RecvMeta, UdpSocket};
 use marline::{EcnCodepoint, Transmit};
+use marline_link::ecmp::host_hash;
 use marline_link::{Ecn, Packet, Time};
 
 use crate::datagram::{Datagram, HEADER};
@@ -88,6 +89,7 @@ impl UdpSocket for SimSocket {
         let flow = config
             .flow_hash
             .of(source.into(), destination.into(), Datagram::PROTOCOL);
+        let hosts = [IpAddr::V4(ip), IpAddr::V4(*destination.ip())].map(host_hash);
         if segment.min(payload.len()) + HEADER > config.mtu {
             state.statistics.too_large += 1;
             return Err(io::ErrorKind::InvalidInput.into());
@@ -99,6 +101,7 @@ impl UdpSocket for SimSocket {
             let packet = Packet {
                 size: (bytes.len() + HEADER) as u32,
                 flow,
+                hosts,
                 ecn: ecn(transmit.ecn),
                 corrupted: None,
                 body: Datagram {

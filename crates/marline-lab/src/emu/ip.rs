@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use marline_link::ecmp::host_hash;
 use marline_link::{Ecn, Packet, Time};
 
 use marline_sim::fabric::{EcmpHash, Routed};
@@ -54,6 +55,7 @@ impl IpPacket {
         Ok(Packet {
             size: self.len as u32,
             flow: self.flow(hash),
+            hosts: [self.source(), self.destination()].map(host_hash),
             ecn: ecn_of(bytes[1]),
             corrupted: None,
             body: self,

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use marline_link::{LinkSpec, Medium, Seed};
-use marline_sim::fabric::{Changing, Fabric, Node, Plan, PlanError, Routed, SharedLink, Switch};
+use marline_sim::fabric::{
+    Changing, Fabric, Nat, Node, Plan, PlanError, Routed, SharedLink, Switch,
+};
 
 use super::failed;
 use crate::scenario::{Change, LinkDef, RunError, Topology};
@@ -78,12 +80,28 @@ where
         if let Some(name) = &link.channel {
             let same = |other: &LinkDef| other.channel.as_ref() == Some(name);
             if !topology.links[..index].iter().any(same) {
-                join_channel(&mut plan, topology, name, &nodes, seed.of(LINKS))?;
+                let phases = Phases {
+                    topology,
+                    changes,
+                    switch,
+                };
+                join_channel(&mut plan, &phases, name, &nodes, seed.of(LINKS))?;
             }
             continue;
         }
         let spec: LinkSpec = link.spec.parse().map_err(failed)?;
-        let media = media(link, changes, switch, seed_of(link, seed))?;
+        let mut media = media(link, changes, switch, seed_of(link, seed))?;
+        if let Some(timeout) = spec.nat
+            && let Some(last) = media.pop()
+        {
+            if !B::HAS_PORTS {
+                return Err(RunError::Unsupported(format!(
+                    "link {}: the NAT of a link needs the simulator; leave `nat` out",
+                    link.name
+                )));
+            }
+            media.push(Box::new(Nat::new(last, timeout, seed_of(link, seed))));
+        }
         let ends = link.between.iter().map(|name| {
             let node = nodes.get(name.as_str()).copied();
             node.ok_or_else(|| failed(format_args!("link {}: no node {name:?}", link.name)))
@@ -102,10 +120,48 @@ where
     plan.build().map_err(failed_plan)
 }
 
+/// A network, and how it changes.
+struct Phases<'a> {
+    topology: &'a Topology,
+    changes: &'a [Change],
+    switch: &'a Switch,
+}
+
+impl Phases<'_> {
+    /// The channel `name` over time.
+    fn channel<B>(&self, name: &str, seed: Seed) -> Result<Box<dyn Medium<B>>, RunError>
+    where
+        B: Send + 'static,
+    {
+        let build = |topology: &Topology, seed| {
+            let def = topology.channels.iter().find(|def| def.name == name);
+            let def = def.ok_or_else(|| failed(format_args!("there is no channel {name:?}")))?;
+            let channel = def.read(topology).map_err(failed)?;
+            channel.spec.build(seed).map_err(failed)
+        };
+        let first = build(self.topology, seed)?;
+        let mut now = self.topology.clone();
+        let mut later = Vec::new();
+        for (number, change) in (1..).zip(self.changes) {
+            if now.change(change, name) {
+                later.push((number, build(&now, seed.nth(number as u64))?));
+            }
+        }
+        if later.is_empty() {
+            return Ok(first);
+        }
+        let changing = later.into_iter().fold(
+            Changing::new(first, self.switch.clone()),
+            |changing, (number, medium)| changing.then(number, medium),
+        );
+        Ok(Box::new(changing))
+    }
+}
+
 /// Joins the nodes of the channel `name` by all its links.
 fn join_channel<B>(
     plan: &mut Plan<B>,
-    topology: &Topology,
+    phases: &Phases<'_>,
     name: &str,
     nodes: &BTreeMap<&str, Node>,
     seed: Seed,
@@ -113,6 +169,7 @@ fn join_channel<B>(
 where
     B: Clone + Send + 'static,
 {
+    let topology = phases.topology;
     let def = topology.channels.iter().find(|def| def.name == name);
     let def = def.ok_or_else(|| failed(format_args!("there is no channel {name:?}")))?;
     let channel = def.read(topology).map_err(failed)?;
@@ -135,8 +192,8 @@ where
             ends: [node(near)?, node(far)?],
         });
     }
-    let medium = channel.spec.build(seed.of("channels").of(name));
-    plan.join_shared(medium.map_err(failed)?, &stations, links)
+    let medium = phases.channel(name, seed.of("channels").of(name))?;
+    plan.join_shared(medium, &stations, links)
         .map_err(failed_plan)
 }
 

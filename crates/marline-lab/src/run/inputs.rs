@@ -98,7 +98,8 @@ fn traces(link: &LinkDef) -> Vec<String> {
     let spec = link.spec.parse::<LinkSpec>().ok();
     let spec = spec.filter(|_| link.channel.is_none());
     spec.into_iter()
-        .flat_map(|spec| [spec.up.trace, spec.down.trace])
+        .flat_map(|spec| [spec.up, spec.down])
+        .flat_map(|direction| [direction.trace, direction.delay_trace])
         .flatten()
         .collect()
 }

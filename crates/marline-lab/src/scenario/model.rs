@@ -80,7 +80,7 @@ impl Settings {
         let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
         for link in self.topology.links.iter_mut().chain(changed) {
             let parts = link.spec.split(',').map(|part| match part.split_once('=') {
-                Some((key, path)) if matches!(key.trim(), "trace" | "up.trace" | "down.trace") => {
+                Some((key, path)) if names_a_file(key.trim()) => {
                     format!("{key}={}", found(path.trim()))
                 }
                 _ => part.to_owned(),
@@ -109,6 +109,14 @@ impl Settings {
     }
 }
 
+/// Whether the value of a key of a link is a file.
+fn names_a_file(key: &str) -> bool {
+    let of_direction = key
+        .strip_prefix("up.")
+        .or_else(|| key.strip_prefix("down."));
+    matches!(of_direction.unwrap_or(key), "trace" | "delay-trace")
+}
+
 /// Hosts, routers and the links between them.
 ///
 /// The workload runs between the hosts [`CLIENT`](Self::CLIENT) and [`SERVER`](Self::SERVER).
@@ -132,6 +140,28 @@ impl Topology {
     pub const CLIENT: &'static str = "client";
     /// The name of the host that answers them.
     pub const SERVER: &'static str = "server";
+
+    /// Makes a change. Returns whether it changes the channel `name`, or a link of it.
+    pub(crate) fn change(&mut self, change: &Change, name: &str) -> bool {
+        let mut changes = false;
+        for link in &change.links {
+            if let Some(own) = self.links.iter_mut().find(|own| own.name == link.name) {
+                changes |= own.channel.as_deref() == Some(name);
+                own.clone_from(link);
+            }
+        }
+        for channel in &change.channels {
+            if let Some(own) = self
+                .channels
+                .iter_mut()
+                .find(|own| own.name == channel.name)
+            {
+                changes |= own.name == name;
+                own.clone_from(channel);
+            }
+        }
+        changes
+    }
 }
 
 /// A link, and the nodes that it joins.
@@ -157,6 +187,9 @@ pub struct Change {
     pub when: When,
     /// The links from then on.
     pub links: Vec<LinkDef>,
+    /// The channels from then on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<ChannelDef>,
 }
 
 /// A host whose endpoints and programs run on one processor, and the other load of this processor.

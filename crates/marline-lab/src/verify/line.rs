@@ -22,6 +22,13 @@ pub(super) enum End {
     Server,
 }
 
+/// The hashes of a packet's flow, and of its source and destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flow {
+    pub(super) number: u64,
+    pub(super) hosts: [u32; 2],
+}
+
 /// A packet of the measurement.
 #[derive(Clone, Copy, Debug)]
 struct ProbePacket {
@@ -85,6 +92,11 @@ impl Line {
 
     /// Sends a packet of `bytes` from one end to the other.
     pub(super) fn send(&mut self, now: Time, from: End, bytes: u32, number: u64) {
+        self.send_in(Flow::default(), now, from, bytes, number);
+    }
+
+    /// Sends a packet of a flow.
+    pub(super) fn send_in(&mut self, flow: Flow, now: Time, from: End, bytes: u32, number: u64) {
         let (near, far) = match from {
             End::Client => (self.ends[0], self.ends[1]),
             End::Server => (self.ends[1], self.ends[0]),
@@ -94,7 +106,12 @@ impl Line {
             addresses: [near.1, far.1],
             number,
         };
-        self.fabric.send(now, near.0, Packet::new(bytes, parcel));
+        let packet = Packet {
+            flow: flow.number,
+            hosts: flow.hosts,
+            ..Packet::new(bytes, parcel)
+        };
+        self.fabric.send(now, near.0, packet);
     }
 
     /// The next packet that was delivered or lost by `until`.

@@ -23,6 +23,7 @@ use std::time::Duration;
 use marline_link::Seed;
 use marline_link::preset::{PRESETS, Preset};
 use serde::Serialize;
+use tempfile::TempDir;
 
 use crate::run::Progress;
 use models::{MODELS, Model};
@@ -93,11 +94,27 @@ pub fn verify(
         return Err(UnknownPreset { name });
     }
     let presets = PRESETS.iter().map(Subject::of);
-    let subjects: Vec<_> = presets
+    let mut subjects: Vec<_> = presets
         .chain(MODELS.iter().map(Subject::of_model))
         .filter(|subject| names.is_empty() || names.contains(&subject.name))
         .collect();
-    Ok(check(&subjects, Seed::new(seed), &EXTENT, progress))
+    let files = write_traces(&mut subjects);
+    let verified = check(&subjects, Seed::new(seed), &EXTENT, progress);
+    drop(files);
+    Ok(verified)
+}
+
+/// Writes the traces of models into a directory, from which their links read them. If that fails, so do their checks.
+fn write_traces(subjects: &mut [Subject]) -> Option<TempDir> {
+    let directory = TempDir::with_prefix("marline-verify-").ok()?;
+    for subject in subjects {
+        if let Some(trace) = subject.trace {
+            let path = directory.path().join(subject.name);
+            std::fs::write(&path, trace).ok()?;
+            subject.link = subject.link.replace("TRACE", &path.to_string_lossy());
+        }
+    }
+    Some(directory)
 }
 
 /// A link and its specified properties.
@@ -105,6 +122,8 @@ pub fn verify(
 struct Subject {
     name: &'static str,
     link: String,
+    /// The content of the file that `link` calls `TRACE`.
+    trace: Option<&'static str>,
     promises: Vec<Promise>,
 }
 
@@ -114,6 +133,7 @@ impl Subject {
         Self {
             name: preset.name,
             link: preset.text.to_owned(),
+            trace: None,
             promises: found.map_or_else(Vec::new, |(_, promises)| promises.to_vec()),
         }
     }
@@ -122,6 +142,7 @@ impl Subject {
         Self {
             name: model.name,
             link: model.link.to_owned(),
+            trace: model.trace,
             promises: model.promises.to_vec(),
         }
     }

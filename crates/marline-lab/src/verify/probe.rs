@@ -7,7 +7,7 @@ use marline_link::{LinkSpec, Seed, Time};
 use rand::RngExt;
 
 use super::Quantity;
-use super::line::{End, Line};
+use super::line::{End, Flow, Line};
 use crate::scenario::RunError;
 use crate::stats::Summary;
 
@@ -30,6 +30,10 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const PACE: Duration = Duration::from_micros(500);
 /// The load on a link without a rate, in bits per second.
 const DEFAULT_FEED: u64 = 100_000_000;
+/// The rate in bits per second above which large packets fill a link.
+const FAST: u64 = 200_000_000;
+/// The interval of a sparse flow.
+const SPARSE: Duration = Duration::from_millis(97);
 /// Packets of a window.
 const WINDOW: u64 = 256;
 
@@ -48,6 +52,10 @@ pub(super) enum Probe {
     Burst { bytes: u32 },
     /// A download over all hops, and one over a single hop.
     Hops,
+    /// Five flows that each overload the link, and a sparse one.
+    Crowd,
+    /// Acknowledgments from the client.
+    Acks,
     /// Downloads limited by a window, acknowledged often and rarely.
     Window,
 }
@@ -93,6 +101,8 @@ impl Probe {
             Self::AcknowledgedDownload => download(&mut line, &Feed::of(&spec, extent), Some(2)),
             Self::Trickle => trickle(&mut line, &spec, extent),
             Self::Burst { bytes } => burst(&mut line, bytes),
+            Self::Crowd => crowd(&mut line, &Feed::of(&spec, extent)),
+            Self::Acks => acks(&mut line, extent.lossless),
             Self::Hops => {
                 let feed = Feed::of(&spec, extent);
                 let all = payload(&download(&mut line, &feed, None));
@@ -158,6 +168,63 @@ fn pings(line: &mut Line, count: u64, draws: Seed) -> Measured {
         .collect()
 }
 
+/// Five flows of full packets, and one of small packets.
+fn crowd(line: &mut Line, feed: &Feed) -> Measured {
+    const FLOWS: u32 = 5;
+    let Some(gap) = feed.gap else {
+        return Vec::new();
+    };
+    let host = |number: u32| if number < FLOWS { 1 } else { number };
+    let flow = |number: u32| Flow {
+        number: number.into(),
+        hosts: [host(number), 100 + number],
+    };
+    let begin = Time::ZERO + WARM_UP;
+    let end = begin + feed.time;
+    let (mut now, mut bytes) = (Time::ZERO, [0_u64; FLOWS as usize]);
+    let (mut sent, mut delays) = (Time::ZERO, Vec::new());
+    while now < end {
+        for number in 1..=FLOWS {
+            line.send_in(flow(number), now, End::Server, feed.bytes, number.into());
+        }
+        if now.since(sent) >= SPARSE {
+            sent = now;
+            line.send_in(flow(FLOWS + 1), now, End::Server, PING, 0);
+        }
+        now += gap;
+        while let Some(outcome) = line.next(now) {
+            if outcome.lost.is_some() || outcome.at < begin {
+                continue;
+            }
+            let number = usize::try_from(outcome.number).unwrap_or(0);
+            match number.checked_sub(1).and_then(|flow| bytes.get_mut(flow)) {
+                Some(bytes) => *bytes += u64::from(outcome.bytes),
+                None => delays.push(millis(outcome.at.since(sent))),
+            }
+        }
+    }
+    let [.., lone] = bytes;
+    let all: u64 = bytes.iter().sum();
+    let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+    vec![
+        (Quantity::LoneShare, 100.0 * lone as f64 / all as f64),
+        (Quantity::SparseDelay, mean),
+    ]
+}
+
+fn acks(line: &mut Line, count: u64) -> Measured {
+    let mut passed = 0_u64;
+    for number in 0..count {
+        let now = Time::ZERO + PACE * u32::try_from(number).unwrap_or(u32::MAX);
+        line.send(now, End::Client, ACK, number);
+        let until = if number + 1 == count { Time::MAX } else { now };
+        while let Some(outcome) = line.next(until) {
+            passed += u64::from(outcome.lost.is_none());
+        }
+    }
+    vec![(Quantity::AcksPassed, 100.0 * passed as f64 / count as f64)]
+}
+
 /// The load on a link, from the server to the client.
 struct Feed {
     /// Bytes of a packet, IP header included.
@@ -193,7 +260,15 @@ impl Feed {
             Radio::None => {
                 let limits = [spec.down.rate, spec.down.shaper].into_iter().flatten();
                 let rate = limits.min().unwrap_or(DEFAULT_FEED);
-                (rate + rate / 10, FULL, extent.steady)
+                let is_fast = rate > FAST;
+                let varies = spec.down.blockage.is_some()
+                    || spec.down.handover.is_some()
+                    || spec.down.rate_std > 0;
+                (
+                    rate + (rate / 10).max(3 * spec.down.rate_std),
+                    if is_fast { LARGE } else { FULL },
+                    if varies { extent.cell } else { extent.steady },
+                )
             }
         };
         Self {
@@ -263,8 +338,10 @@ fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
 }
 
 fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
-    let is_lossless =
-        spec.up.loss.is_none() && spec.down.loss.is_none() && !matches!(spec.radio, Radio::Lte(_));
+    let is_lossless = [&spec.up, &spec.down]
+        .iter()
+        .all(|way| way.loss.is_none() && way.handover_gap.is_zero())
+        && !matches!(spec.radio, Radio::Lte(_));
     let count = if is_lossless {
         extent.lossless
     } else {

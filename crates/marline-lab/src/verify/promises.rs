@@ -44,6 +44,8 @@ impl fmt::Display for Expected {
 /// A property that the model has by its settings, and no publication has a value for.
 const CHOSEN: &str = "chosen";
 const LTE: &str = "measured LTE-Advanced cell";
+const MMWAVE: &str = "121 traces of Lumos5G, moments of the fit";
+const STARLINK: &str = "NUWiNS, Maine 2024";
 const WIFI: &str = "measured 802.11n link";
 const HISTORY: &str = "slow-start history study";
 const PAGES: &str = "page-load study";
@@ -148,6 +150,26 @@ pub(super) const PROMISES: &[(&str, &[Promise])] = &[
             near(GoodputDeviation, 5.1, 0.4, LTE),
             near(LossDown, 0.14, 0.02, LTE),
             near(LossUp, 0.14, 0.02, LTE),
+        ],
+    ),
+    (
+        "5g-mmwave",
+        &[
+            near(RttMean, 28.0, 0.3, CHOSEN),
+            near(Goodput, 526.6, 120.0, MMWAVE),
+            near(GoodputDeviation, 461.0, 80.0, MMWAVE),
+            near(LossDown, 0.0, 0.0, CHOSEN),
+            near(LossUp, 0.0, 0.0, CHOSEN),
+        ],
+    ),
+    (
+        "leo-starlink",
+        &[
+            near(RttMedian, 44.2, 1.5, STARLINK),
+            near(Goodput, 227.0, 20.0, STARLINK),
+            near(GoodputDeviation, 109.0, 10.0, STARLINK),
+            near(LossDown, 0.27, 0.15, CHOSEN),
+            near(LossUp, 0.27, 0.15, CHOSEN),
         ],
     ),
     (

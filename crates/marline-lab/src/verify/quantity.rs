@@ -37,6 +37,13 @@ pub(super) enum Quantity {
     AtOnce,
     /// The rate at which the first ten of the others leave, in bits of IP packets.
     BurstRate,
+    /// Of five flows that each send as fast as the link, the share of the one that has a host of its own at both ends,
+    /// while the others are from one host to hosts of their own.
+    LoneShare,
+    /// The mean one-way delay of small packets of a sixth flow, sent now and then beside those.
+    SparseDelay,
+    /// The share of acknowledgments that arrive, of 2,000 a second.
+    AcksPassed,
     /// The goodput divided by that of a single hop of the same radio.
     HopShare,
     /// The gain of a window of 256 packets when every tenth packet is acknowledged instead of every second.
@@ -63,6 +70,9 @@ impl Quantity {
             Self::BufferTime => "delay of a full buffer",
             Self::AtOnce => "500-byte packets at once",
             Self::BurstRate => "rate in a burst",
+            Self::LoneShare => "share of a lone host",
+            Self::SparseDelay => "delay of a sparse flow",
+            Self::AcksPassed => "acknowledgments that pass",
             Self::HopShare => "goodput against one hop",
             Self::FewerAcks => "gain of ACK for 10 over 2",
         }
@@ -71,8 +81,17 @@ impl Quantity {
     /// Its unit.
     pub(super) const fn unit(self) -> &'static str {
         match self {
-            Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::BufferTime => "ms",
-            Self::RttRetried | Self::LossUp | Self::LossDown | Self::FewerAcks => "%",
+            Self::RttMedian
+            | Self::RttMean
+            | Self::RttDeviation
+            | Self::BufferTime
+            | Self::SparseDelay => "ms",
+            Self::RttRetried
+            | Self::LossUp
+            | Self::LossDown
+            | Self::FewerAcks
+            | Self::LoneShare
+            | Self::AcksPassed => "%",
             Self::Goodput
             | Self::GoodputDeviation
             | Self::Payload
@@ -95,6 +114,8 @@ impl Quantity {
                 Probe::Burst { bytes: 500 }
             }
             Self::BufferPackets => Probe::Burst { bytes: 1517 },
+            Self::LoneShare | Self::SparseDelay => Probe::Crowd,
+            Self::AcksPassed => Probe::Acks,
             Self::HopShare => Probe::Hops,
             Self::FewerAcks => Probe::Window,
         }

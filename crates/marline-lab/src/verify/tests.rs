@@ -32,6 +32,7 @@ fn presets_and_models_meet_their_specified_bounds() {
             }
         };
     }
+    let _files = write_traces(&mut subjects);
     let mut calls = 0;
     let verified = check(&subjects, Seed::new(1), &SHORT, &mut |progress| {
         calls += 1;

@@ -13,12 +13,11 @@ mod tests;
 pub use distribution::Distribution;
 pub use table::{Moments, Table, TableError};
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
 
+use crate::delay_line::DelayLine;
 use crate::random::normal;
 use crate::{Exit, Link, Packet, Seed, Time};
 
@@ -63,24 +62,18 @@ pub struct Jitter<B> {
     state: Option<(Time, f64)>,
     /// The current batch: its start and its delay.
     batch: Option<(Time, Duration)>,
-    /// Packets in transit; the next to leave is at the top.
-    line: BinaryHeap<Waiting<B>>,
-    pushed: u64,
-    /// The latest departure so far, if packets keep their order.
-    last: Time,
+    line: DelayLine<B>,
 }
 
 impl<B> Jitter<B> {
     /// A delay line with its own random number generator.
     pub fn new(config: JitterConfig, seed: Seed) -> Self {
         Self {
+            line: DelayLine::new(config.reorder),
             config,
             rng: seed.rng(),
             state: None,
             batch: None,
-            line: BinaryHeap::new(),
-            pushed: 0,
-            last: Time::ZERO,
         }
     }
 
@@ -120,53 +113,15 @@ impl<B> Jitter<B> {
 
 impl<B: Send> Link<B> for Jitter<B> {
     fn push(&mut self, now: Time, packet: Packet<B>) {
-        let mut at = now + self.delay(now);
-        if !self.config.reorder {
-            at = at.max(self.last);
-            self.last = at;
-        }
-        self.line.push(Waiting {
-            at,
-            order: self.pushed,
-            packet,
-        });
-        self.pushed += 1;
+        let at = now + self.delay(now);
+        self.line.push(at, packet);
     }
 
     fn pop(&mut self, now: Time) -> Option<Exit<B>> {
-        let due = self.line.peek()?.at <= now;
-        let next = due.then(|| self.line.pop())??;
-        Some(Exit::arrived(next.at, next.packet))
+        self.line.pop(now)
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.line.peek().map(|next| next.at)
+        self.line.next_event()
     }
 }
-
-/// A packet in transit. Ordered so that the earliest departure is the greatest, ties by arrival.
-struct Waiting<B> {
-    at: Time,
-    order: u64,
-    packet: Packet<B>,
-}
-
-impl<B> Ord for Waiting<B> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
-    }
-}
-
-impl<B> PartialOrd for Waiting<B> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<B> PartialEq for Waiting<B> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<B> Eq for Waiting<B> {}

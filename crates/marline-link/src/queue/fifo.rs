@@ -39,6 +39,17 @@ impl<B> Fifo<B> {
         Some(queued)
     }
 
+    /// Removes the newest packet if it satisfies `condition`.
+    pub(super) fn pop_last_if(
+        &mut self,
+        condition: impl FnOnce(&Packet<B>) -> bool,
+    ) -> Option<Packet<B>> {
+        let newest = self.packets.back()?;
+        let newest = condition(&newest.packet).then(|| self.packets.pop_back())??;
+        self.bytes -= u64::from(newest.packet.size);
+        Some(newest.packet)
+    }
+
     /// Time of enqueueing of the oldest packet.
     pub(super) fn oldest(&self) -> Option<Time> {
         self.packets.front().map(|queued| queued.since)

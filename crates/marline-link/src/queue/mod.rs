@@ -1,5 +1,6 @@
 //! Queueing disciplines.
 
+mod cake;
 mod codel;
 mod drop_tail;
 mod dual_pi2;
@@ -8,6 +9,7 @@ mod fq_codel;
 mod red;
 mod step_marker;
 
+pub use cake::{Cake, CakeConfig, Isolation};
 pub use codel::{Codel, CodelConfig};
 pub use drop_tail::{DropTail, Limit};
 pub use dual_pi2::{DualPi2, DualPi2Config};

@@ -5,7 +5,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Burst, DirectionSpec, DistributionName, LinkSpec, Radio, SpecError};
+use super::{
+    Burst, DelayRange, DirectionSpec, DistributionName, LinkSpec, Radio, Share, SpecError,
+};
+use crate::ack_thinning::AckThinning;
+use crate::delay_trace::{DelayTrace, TracedDelay};
+use crate::handover::{HandoverConfig, HandoverDelay, Handovers};
 use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
@@ -75,8 +80,8 @@ impl LinkSpec {
         if media.is_empty() || self.up != plain || self.down != plain {
             let rtt = self.up.delay + self.down.delay;
             media.push(Box::new(Duplex::new(
-                self.up.build(rtt, seed.of("up"), read)?,
-                self.down.build(rtt, seed.of("down"), read)?,
+                self.up.build(rtt, [seed.of("up"), seed], read)?,
+                self.down.build(rtt, [seed.of("down"), seed], read)?,
             )));
         }
         Ok(media)
@@ -84,11 +89,12 @@ impl LinkSpec {
 }
 
 impl DirectionSpec {
-    /// The stages of one direction, each with its own generator.
+    /// The stages of one direction, each with its own generator: from the first seed, or, for events of both
+    /// directions, from the second.
     fn build<B: Clone + Send + 'static>(
         &self,
         rtt: Duration,
-        seed: Seed,
+        [seed, shared]: [Seed; 2],
         read: Reader<'_>,
     ) -> Result<Box<dyn Link<B>>, SpecError> {
         let mut stages = Vec::<Box<dyn Link<B>>>::new();
@@ -101,10 +107,13 @@ impl DirectionSpec {
                 .unwrap_or_else(|| server::policer_burst(rate));
             stages.push(Box::new(FilterLink::new(Policer::new(rate, burst))));
         }
+        if let Some(every) = self.ack_thin {
+            stages.push(Box::new(AckThinning::new(every, self.ack_thin_time)));
+        }
         if let Some(config) = self.shaper_config(rtt) {
             stages.push(Box::new(Shaper::new(config)));
         }
-        stages.extend(self.server(rtt, seed, read)?);
+        stages.extend(self.server(rtt, [seed, shared], read)?);
         if let Some(schedule) = self.suspend {
             stages.push(Box::new(Suspensions::new(schedule, seed.of("suspend"))));
         }
@@ -116,6 +125,10 @@ impl DirectionSpec {
             });
             stages.push(Box::new(FilterLink::new(Outages::new(periods.collect()))));
         }
+        let handovers = self.handovers(shared);
+        if let Some(handovers) = handovers {
+            stages.push(Box::new(FilterLink::new(handovers)));
+        }
         let losses = self.losses(seed).into_iter();
         stages.extend(losses.map(|model| Box::new(FilterLink::new(Loss(model))) as Box<_>));
         if !self.corrupt.is_none() {
@@ -125,6 +138,15 @@ impl DirectionSpec {
         if !self.duplicate.is_none() {
             let duplicate = Duplicate::new(self.duplicate.as_f64(), seed.of("duplicate"));
             stages.push(Box::new(duplicate));
+        }
+        if let Some(file) = &self.delay_trace {
+            let trace = load("delay-trace", file, read, DelayTrace::parse)?;
+            let line = TracedDelay::new(trace, self.reorder);
+            stages.push(Box::new(if self.once { line.once() } else { line }));
+        }
+        if let Some(handovers) = handovers.filter(|_| self.handover_delay != DelayRange::default())
+        {
+            stages.push(Box::new(HandoverDelay::new(handovers)));
         }
         if self.varies() {
             stages.push(Box::new(Jitter::new(self.jitter(read)?, seed.of("jitter"))));
@@ -140,6 +162,17 @@ impl DirectionSpec {
             1 => stages.remove(0),
             _ => Box::new(Chain::new(stages)),
         })
+    }
+
+    fn handovers(&self, shared: Seed) -> Option<Handovers> {
+        let (delay, rate) = (self.handover_delay, self.handover_rate);
+        let config = HandoverConfig {
+            every: self.handover?,
+            delay: [delay.least, delay.most],
+            rate: [rate.least, rate.most].map(Share::as_f64),
+            gap: self.handover_gap,
+        };
+        Some(Handovers::new(config, shared.of("handover")))
     }
 
     fn losses(&self, seed: Seed) -> Vec<Box<dyn LossModel>> {

@@ -63,7 +63,17 @@ const STATION: Part = Part {
 };
 const LINK: Part = Part {
     name: "a link of a channel",
-    sets: |key| matches!(key, "wifi.mcs" | "wifi.short-guard" | "wifi.error"),
+    sets: |key| {
+        matches!(
+            key,
+            "wifi.mcs"
+                | "wifi.short-guard"
+                | "wifi.error"
+                | "wifi.distance"
+                | "wifi.power"
+                | "wifi.breakpoint"
+        )
+    },
 };
 
 impl ChannelSpec {
@@ -93,7 +103,8 @@ impl ChannelSpec {
         Ok(self.stations.len() - 1)
     }
 
-    /// Adds a link. `text` may set `wifi.mcs`, `wifi.short-guard` and `wifi.error`, for both directions.
+    /// Adds a link. `text` may set `wifi.mcs`, `wifi.short-guard`, `wifi.error`, `wifi.distance`, `wifi.power` and
+    /// `wifi.breakpoint`, for both directions.
     ///
     /// # Errors
     ///
@@ -174,7 +185,7 @@ mod tests {
         assert_eq!(
             problem(ChannelSpec::new("wifi.hops=2")),
             "wifi.hops: not a key of a channel; known: wifi.phy, wifi.mcs, wifi.short-guard, wifi.aggregation, \
-             wifi.acks, wifi.error, wifi.busy, wifi.busy-time, wifi.contenders, wifi.reorder, wifi.queue, wifi.delay"
+             wifi.acks, wifi.error, wifi.rate-control, wifi.distance, wifi.power, wifi.breakpoint, wifi.busy, wifi.busy-time, wifi.contenders, wifi.reorder, wifi.queue, wifi.delay"
         );
         let mut channel = ChannelSpec::new("").unwrap();
         assert_eq!(

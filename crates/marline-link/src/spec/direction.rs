@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use marline_settings::{Domain, Field, Settings, Share, write_rate};
 
-use super::values::{Buffer, Burst, DistributionName, QueueKind, Window};
+use super::values::{
+    Alternation, Buffer, Burst, DelayRange, DistributionName, QueueKind, ShareRange, Window,
+};
 use super::{RATE, SpecError};
 use crate::outage::Schedule;
+use crate::queue::Isolation;
 
 /// One direction of a wire: queue and rate, then losses, then delay.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,14 +23,43 @@ pub struct DirectionSpec {
     pub rate_tau: Duration,
     /// A file of delivery opportunities in the format of Mahimahi, instead of a rate.
     pub trace: Option<String>,
-    /// Whether delivery ends with the trace, instead of repeating it.
+    /// Whether traces are played once, instead of repeated: delivery ends, and the last delay lasts.
     pub once: bool,
     /// Queue limit. By default one bandwidth-delay product of the wire, at least ten full packets; with
     /// CoDel 1,000 packets; with FQ-CoDel, which counts packets of 1,500 bytes, 10,240 packets; with DualPI2 250 ms.
     pub buffer: Option<Buffer>,
     /// Queueing discipline.
     pub queue: QueueKind,
-    /// Whether active queue management marks ECN-capable packets instead of dropping them. DualPI2 always does.
+    /// Among which packets CAKE is fair.
+    pub cake_isolation: Isolation,
+    /// Whether an acknowledgment in CAKE's queue replaces those of its flow directly before it.
+    pub cake_ack_filter: bool,
+    /// Bytes that the transmitter adds to each packet. Queue limits do not count them.
+    pub overhead: u32,
+    /// The smallest frame of the transmitter, in bytes.
+    pub mpu: u32,
+    /// Whether the transmitter cuts frames into cells of ATM.
+    pub atm: bool,
+    /// Mean lengths of periods in which the path is clear and blocked, the same in both directions; `None` for always
+    /// clear.
+    pub blockage: Option<Alternation>,
+    /// Share of the rate that is left while the path is blocked.
+    pub blockage_rate: Share,
+    /// Time between hand-overs, which are at the same times in both directions; `None` for none.
+    pub handover: Option<Duration>,
+    /// The delays that hand-overs choose from.
+    pub handover_delay: DelayRange,
+    /// The shares of the rate that hand-overs choose from.
+    pub handover_rate: ShareRange,
+    /// The time after a hand-over in which packets are lost.
+    pub handover_gap: Duration,
+    /// One in this many acknowledgments of a flow passes; `None` for all.
+    pub ack_thin: Option<NonZeroU64>,
+    /// How long an acknowledgment waits for others.
+    pub ack_thin_time: Duration,
+    /// A file of times and delays, which are added to the delay.
+    pub delay_trace: Option<String>,
+    /// Whether active queue management marks ECN-capable packets instead of dropping them. DualPI2 and CAKE always do.
     pub ecn: bool,
     /// Longest time that packets with ECT(1) wait unmarked; `None` never marks for delay, except for DualPI2, which
     /// then marks on a ramp from 0.8 to 1.2 ms.
@@ -93,6 +125,23 @@ impl Default for DirectionSpec {
             once: false,
             buffer: None,
             queue: QueueKind::DropTail,
+            cake_isolation: Isolation::Triple,
+            cake_ack_filter: false,
+            overhead: 0,
+            mpu: 0,
+            atm: false,
+            blockage: None,
+            blockage_rate: Share::NONE,
+            handover: None,
+            handover_delay: DelayRange::default(),
+            handover_rate: ShareRange {
+                least: Share::ALL,
+                most: Share::ALL,
+            },
+            handover_gap: Duration::ZERO,
+            ack_thin: None,
+            ack_thin_time: Duration::from_millis(10),
+            delay_trace: None,
             ecn: false,
             mark: None,
             policer: None,
@@ -134,6 +183,58 @@ impl DirectionSpec {
         !self.jitter.is_zero() || self.jitter_distribution == DistributionName::PicoquicWifi
     }
 
+    fn check_rate_modifiers(&self) -> Result<(), SpecError> {
+        let default = Self::default();
+        let needs = SpecError::unless;
+        let is_cake = self.queue == QueueKind::Cake;
+        for (is_set, key) in [
+            (
+                self.cake_isolation != default.cake_isolation,
+                "cake-isolation",
+            ),
+            (self.cake_ack_filter, "cake-ack-filter"),
+        ] {
+            needs(!is_set || is_cake, key, "queue=cake")?;
+        }
+        for (is_set, key) in [
+            (is_cake, "queue=cake"),
+            (self.overhead != 0, "overhead"),
+            (self.mpu != 0, "mpu"),
+            (self.atm, "atm"),
+            (self.blockage.is_some(), "blockage"),
+            (self.handover_rate != default.handover_rate, "handover-rate"),
+        ] {
+            needs(!is_set || self.rate.is_some(), key, "rate")?;
+        }
+        needs(
+            self.blockage_rate.is_none() || self.blockage.is_some(),
+            "blockage-rate",
+            "blockage",
+        )?;
+        for (is_set, key) in [
+            (
+                self.handover_delay != default.handover_delay,
+                "handover-delay",
+            ),
+            (self.handover_rate != default.handover_rate, "handover-rate"),
+            (!self.handover_gap.is_zero(), "handover-gap"),
+        ] {
+            needs(!is_set || self.handover.is_some(), key, "handover")?;
+        }
+        if self
+            .handover
+            .is_some_and(|every| every < Duration::from_millis(1))
+        {
+            return Err(SpecError::out_of_range("handover", "it", "1ms or more"));
+        }
+        let has_default_time = self.ack_thin_time == default.ack_thin_time;
+        needs(
+            has_default_time || self.ack_thin.is_some(),
+            "ack-thin-time",
+            "ack-thin",
+        )
+    }
+
     fn check_shaper(&self) -> Result<(), SpecError> {
         if self.shaper == Some(0) {
             return Err(SpecError::out_of_range("shaper", "0bps", DOWN));
@@ -171,7 +272,8 @@ impl DirectionSpec {
             "rate-std",
             "rate",
         )?;
-        needs(!self.once || self.trace.is_some(), "once", "trace")?;
+        let has_trace = self.trace.is_some() || self.delay_trace.is_some();
+        needs(!self.once || has_trace, "once", "trace")?;
         needs(self.buffer.is_none() || self.has_rate(), "buffer", "rate")?;
         needs(
             self.queue == default.queue || self.has_rate(),
@@ -190,6 +292,7 @@ impl DirectionSpec {
             "policer",
         )?;
         self.check_shaper()?;
+        self.check_rate_modifiers()?;
         if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
         {
             return Err(SpecError::conflict(
@@ -240,13 +343,46 @@ pub(super) const KEYS: Settings<DirectionSpec> = &[
     key!("rate-std", rate_std: RATE, "standard deviation of a varying rate"),
     key!("rate-tau", rate_tau: Domain::TIME, "correlation time of the rate"),
     key!("trace", trace: Domain::text("a file").or("none"), "delivery opportunities in the format of Mahimahi"),
-    key!("once", once: Domain::SWITCH, "delivery ends with the trace"),
+    key!("once", once: Domain::SWITCH, "traces are not repeated: delivery ends with it, its last delay lasts"),
     key!(
         "buffer",
         buffer: Domain::text("a queue limit, as 45kB, 100p (packets), 50ms (at the rate) or 1bdp").or("none"),
         "queue limit"
     ),
     key!("queue", queue: Domain::words::<QueueKind>(), "queueing discipline"),
+    key!("cake-isolation", cake_isolation: Domain::words::<Isolation>(), "whom the queue CAKE is fair to"),
+    key!(
+        "cake-ack-filter",
+        cake_ack_filter: Domain::SWITCH,
+        "an acknowledgment in the queue CAKE replaces those of its flow directly before it"
+    ),
+    key!("overhead", overhead: Domain::bytes(0, 1000), "bytes that the transmitter adds to each packet"),
+    key!("mpu", mpu: Domain::bytes(0, 1500), "the smallest frame of the transmitter"),
+    key!("atm", atm: Domain::SWITCH, "the transmitter cuts frames into cells of ATM"),
+    key!(
+        "blockage",
+        blockage: Domain::text("mean lengths, as 5s/300ms (clear/blocked)").or("none"),
+        "periods in which something blocks the path of both directions"
+    ),
+    key!("blockage-rate", blockage_rate: Domain::SHARE, "share of the rate that is left while the path is blocked"),
+    key!("handover", handover: Domain::TIME.or("none"), "time between hand-overs of both directions"),
+    key!(
+        "handover-delay",
+        handover_delay: Domain::text("a range, as 0ms..6ms"),
+        "delays that hand-overs add, each until the next"
+    ),
+    key!(
+        "handover-rate",
+        handover_rate: Domain::text("a range, as 20%..100%"),
+        "shares of the rate that hand-overs choose, each until the next"
+    ),
+    key!("handover-gap", handover_gap: Domain::TIME, "time after a hand-over in which packets are lost"),
+    key!(
+        "ack-thin",
+        ack_thin: Domain::count(1).or("none"),
+        "one in this many acknowledgments of a flow passes; packets of 100 bytes or fewer count as such"
+    ),
+    key!("ack-thin-time", ack_thin_time: Domain::TIME, "how long an acknowledgment waits for others"),
     key!("ecn", ecn: Domain::SWITCH, "the queue marks ECN-capable packets instead of dropping them"),
     key!("mark", mark: Domain::TIME.or("none"), "how long packets with ECT(1) may wait before the queue marks them"),
     key!("policer", policer: RATE.or("none"), "the rate of a policer, which drops what exceeds it"),
@@ -260,6 +396,11 @@ pub(super) const KEYS: Settings<DirectionSpec> = &[
         "the queue limit of the shaper"
     ),
     key!("delay", delay: Domain::TIME, "one-direction delay"),
+    key!(
+        "delay-trace",
+        delay_trace: Domain::text("a file of times and delays in ms").or("none"),
+        "delays over time, added to the delay"
+    ),
     key!("jitter", jitter: Domain::TIME, "scale of the delay variation"),
     key!(
         "jitter-law",

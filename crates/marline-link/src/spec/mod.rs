@@ -46,11 +46,14 @@ pub use lte::LteSpec;
 pub use marline_settings::Share;
 pub use sinr::Sinr;
 pub use unloaded::Unloaded;
-pub use values::{Buffer, Burst, DistributionName, QueueKind, Window};
+pub use values::{
+    Alternation, Buffer, Burst, DelayRange, DistributionName, QueueKind, ShareRange, Walk, Window,
+};
 pub use wifi::{PhyName, Scan, WifiSpec};
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use marline_settings::{
     Domain, Setting, Settings, Shown, Value, advice, is_key, read_time, setting, unknown,
@@ -71,6 +74,9 @@ pub struct LinkSpec {
     pub up: DirectionSpec,
     /// The wire, from the server to the client.
     pub down: DirectionSpec,
+    /// How long the mappings of a NAT at the client live without packets from it; `None` for no NAT. It translates ports,
+    /// so that the packets of a link that is built must have some: [`build`](Self::build) leaves it out.
+    pub nat: Option<Duration>,
 }
 
 /// The radio of a link.
@@ -110,10 +116,14 @@ impl Radio {
 }
 
 /// Keys that do not correspond to one field.
-const SPECIAL: [(&str, &str); 3] = [
+const SPECIAL: [(&str, &str); 4] = [
     ("preset", "the preset that other keys override"),
     ("model", "the radio at the client: none, lte or wifi"),
     ("rtt", "delay of both directions, half each"),
+    (
+        "nat",
+        "how long mappings of a NAT at the client live without packets from it, or none",
+    ),
 ];
 
 /// All keys with their help texts.
@@ -252,6 +262,13 @@ impl LinkSpec {
                 };
                 Ok(())
             }
+            "nat" => {
+                self.nat = match value {
+                    "none" => None,
+                    _ => Some(read_time(value)?),
+                };
+                Ok(())
+            }
             "rtt" => {
                 let rtt = read_time(value)?;
                 self.up.delay = rtt / 2;
@@ -371,6 +388,10 @@ impl fmt::Display for LinkSpec {
                 pairs.push(format!("{name}={up}"));
             }
         }
+        let nat = self
+            .nat
+            .map(|timeout| format!("nat={}", write_time(timeout)));
+        pairs.extend(nat);
         f.write_str(&pairs.join(","))
     }
 }

@@ -8,6 +8,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::Schedule;
+use crate::queue::Isolation;
 
 #[test]
 fn every_key_of_a_wire_is_parsed() {
@@ -15,6 +16,9 @@ fn every_key_of_a_wire_is_parsed() {
                 policer=10mbps, policer-burst=64kB, shaper=8mbps, shaper-burst=20kB, shaper-peak=16mbps, \
                 shaper-buffer=70ms, \
                 delay=10ms, jitter=2ms, jitter-law=pareto, jitter-corr=50ms, jitter-batch=1ms, \
+                overhead=38B, mpu=84B, atm=on, blockage=5s/300ms, blockage-rate=10%, handover=15s, \
+                handover-delay=1ms..6ms, handover-rate=20%..90%, handover-gap=30ms, ack-thin=4, ack-thin-time=5ms, \
+                delay-trace=walk.txt, \
                 reorder=on, loss=0.05%, loss-burst=3p, loss-every=100, loss-at=3+7, duplicate=1%, \
                 corrupt=0.0001%, mtu=1400B, outage=2s..2.5s+7s..8s, suspend=100ms..250ms/3s";
     let link: LinkSpec = text.parse().unwrap();
@@ -28,6 +32,29 @@ fn every_key_of_a_wire_is_parsed() {
         once: false,
         buffer: Some(Buffer::Packets(100)),
         queue: QueueKind::CoDel,
+        cake_isolation: Isolation::Triple,
+        cake_ack_filter: false,
+        overhead: 38,
+        mpu: 84,
+        atm: true,
+        blockage: Some(Alternation {
+            clear: millis(5000),
+            blocked: millis(300),
+        }),
+        blockage_rate: share(100_000_000),
+        handover: Some(millis(15_000)),
+        handover_delay: DelayRange {
+            least: millis(1),
+            most: millis(6),
+        },
+        handover_rate: ShareRange {
+            least: share(200_000_000),
+            most: share(900_000_000),
+        },
+        handover_gap: millis(30),
+        ack_thin: NonZeroU64::new(4),
+        ack_thin_time: millis(5),
+        delay_trace: Some("walk.txt".to_owned()),
         ecn: true,
         mark: Some(millis(1)),
         policer: Some(10_000_000),
@@ -220,7 +247,7 @@ fn errors_name_the_key_and_the_permitted_values() {
         ),
         (
             "rate=1mbps,queue=cdel",
-            "queue: unknown queue \"cdel\"; did you mean codel? known: droptail, drophead, codel, fq-codel, red, dualpi2",
+            "queue: unknown queue \"cdel\"; did you mean codel? known: droptail, drophead, codel, fq-codel, red, cake, dualpi2",
         ),
         ("buffer=45kB", "buffer: requires `rate`"),
         ("rate=1mbps,ecn=on", "ecn: requires `queue=codel`"),
@@ -230,6 +257,22 @@ fn errors_name_the_key_and_the_permitted_values() {
             "policer=0bps",
             "policer: 0bps is out of range: above 0; use `outage` for a link that is down",
         ),
+        (
+            "rate=1mbps,cake-ack-filter=on",
+            "cake-ack-filter: requires `queue=cake`",
+        ),
+        ("queue=cake,trace=a", "queue=cake: requires `rate`"),
+        ("blockage=5s/300ms", "blockage: requires `rate`"),
+        (
+            "rate=1mbps,blockage=5s",
+            "blockage: \"5s\" is not written 5s/300ms: mean clear and mean blocked, 1us or more each",
+        ),
+        ("handover-gap=5ms", "handover-gap: requires `handover`"),
+        (
+            "handover=5s,handover-delay=5ms..2ms",
+            "handover-delay: \"5ms..2ms\" is not written 2ms..8ms, with the larger delay last",
+        ),
+        ("ack-thin-time=5ms", "ack-thin-time: requires `ack-thin`"),
         ("shaper-burst=9kB", "shaper-burst: requires `shaper`"),
         (
             "shaper=5mbps,shaper-peak=5mbps",
@@ -344,11 +387,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn parsing_inverts_display(up in direction(), down in direction(), same in any::<bool>()) {
+    fn parsing_inverts_display(up in direction(), down in direction(), same in any::<bool>(), nat in option::of(duration())) {
         let link = LinkSpec {
             radio: Radio::Lte(LteSpec { rate: up.rate.unwrap_or(1), ..LteSpec::default() }),
             down: if same { up.clone() } else { down },
             up,
+            nat,
         };
         prop_assert_eq!(link.to_string().parse(), Ok(link));
     }

@@ -5,13 +5,24 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use marline_settings::{
-    Named, Word, find_unit, read_bytes, read_time, refused_unit, split, text_values, write_bytes,
-    write_time,
+    Named, Share, Word, find_unit, read_bytes, read_share, read_time, refused_unit, split,
+    text_values, write_bytes, write_time,
 };
 
 use crate::outage::Schedule;
+use crate::queue::Isolation;
+use crate::wifi::{RateControl, Waypoint};
 
-text_values!(Buffer, Burst, DistributionName, Schedule);
+text_values!(
+    Alternation,
+    Buffer,
+    Burst,
+    DelayRange,
+    DistributionName,
+    Schedule,
+    ShareRange,
+    Walk,
+);
 
 /// A queue limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,6 +137,8 @@ pub enum QueueKind {
     FqCoDel,
     /// Random early detection (RED).
     Red,
+    /// CAKE, with one tin.
+    Cake,
     /// DualPI2 (RFC 9332): a queue of low latency for ECT(1), coupled with one for all others.
     DualPi2,
 }
@@ -145,7 +158,29 @@ impl Named for QueueKind {
         Word::new("codel", "CoDel (RFC 8289)", Self::CoDel),
         Word::new("fq-codel", "FQ-CoDel (RFC 8290)", Self::FqCoDel),
         Word::new("red", "random early detection", Self::Red),
+        Word::new("cake", "CAKE, fair to hosts and flows", Self::Cake),
         Word::new("dualpi2", "DualPI2 (RFC 9332)", Self::DualPi2),
+    ];
+}
+
+impl Named for Isolation {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new("flows", "fair to flows", Self::Flows),
+        Word::new(
+            "dual-srchost",
+            "fair to source hosts, and to the flows of each",
+            Self::SourceHosts,
+        ),
+        Word::new(
+            "dual-dsthost",
+            "fair to destination hosts, and to the flows of each",
+            Self::DestinationHosts,
+        ),
+        Word::new(
+            "triple-isolate",
+            "fair to flows, and neither a source nor a destination has more by having more flows",
+            Self::Triple,
+        ),
     ];
 }
 
@@ -230,6 +265,156 @@ impl FromStr for Window {
 impl fmt::Display for Window {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", write_time(self.from), write_time(self.to))
+    }
+}
+
+/// Distances over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Walk(Vec<Waypoint>);
+
+impl Walk {
+    /// The distances, in order of time.
+    pub fn waypoints(&self) -> &[Waypoint] {
+        &self.0
+    }
+}
+
+impl FromStr for Walk {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed = || {
+            format!(
+                "\"{text}\" is not written 10m, or 10m@0s+60m@20s: distances, and times that increase"
+            )
+        };
+        let waypoint = |text: &str| {
+            let (meters, at) = text.split_once('@').unwrap_or((text, "0s"));
+            let meters = meters.trim().strip_suffix('m').and_then(real);
+            let meters = meters.filter(|meters| *meters <= 100_000.0);
+            let at = read_time(at).map_err(|_| malformed())?;
+            meters
+                .map(|meters| Waypoint { at, meters })
+                .ok_or_else(malformed)
+        };
+        let waypoints = text.split('+').map(waypoint);
+        let waypoints = waypoints.collect::<Result<Vec<_>, _>>()?;
+        let is_ordered = waypoints.windows(2).all(|pair| pair[0].at < pair[1].at);
+        is_ordered.then_some(Self(waypoints)).ok_or_else(malformed)
+    }
+}
+
+impl fmt::Display for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Waypoint { at, meters }) in self.0.iter().enumerate() {
+            let plus = if index > 0 { "+" } else { "" };
+            write!(f, "{plus}{meters}m@{}", write_time(*at))?;
+        }
+        Ok(())
+    }
+}
+
+impl Named for RateControl {
+    const WORDS: &'static [Word<Self>] = &[
+        Word::new("fixed", "always the configured modulation", Self::Fixed),
+        Word::new(
+            "minstrel",
+            "by the success of earlier transmissions",
+            Self::Minstrel,
+        ),
+        Word::new("ideal", "the best for the present signal", Self::Ideal),
+    ];
+}
+
+/// The mean lengths of alternating periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Alternation {
+    /// Of those in which the path is clear.
+    pub clear: Duration,
+    /// Of those in which it is blocked.
+    pub blocked: Duration,
+}
+
+impl FromStr for Alternation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed = || {
+            format!(
+                "\"{text}\" is not written 5s/300ms: mean clear and mean blocked, 1us or more each"
+            )
+        };
+        let (clear, blocked) = text.split_once('/').ok_or_else(malformed)?;
+        let (clear, blocked) = (read_time(clear)?, read_time(blocked)?);
+        let is_valid = clear.min(blocked) >= Duration::from_micros(1);
+        is_valid
+            .then_some(Self { clear, blocked })
+            .ok_or_else(malformed)
+    }
+}
+
+impl fmt::Display for Alternation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [clear, blocked] = [self.clear, self.blocked].map(write_time);
+        write!(f, "{clear}/{blocked}")
+    }
+}
+
+/// A range of delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DelayRange {
+    /// The smallest.
+    pub least: Duration,
+    /// The largest.
+    pub most: Duration,
+}
+
+impl FromStr for DelayRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let (least, most) = (read_time(least)?, read_time(most)?);
+        (least <= most)
+            .then_some(Self { least, most })
+            .ok_or_else(|| {
+                format!("\"{text}\" is not written 2ms..8ms, with the larger delay last")
+            })
+    }
+}
+
+impl fmt::Display for DelayRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", write_time(self.least), write_time(self.most))
+    }
+}
+
+/// A range of shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShareRange {
+    /// The smallest.
+    pub least: Share,
+    /// The largest.
+    pub most: Share,
+}
+
+impl FromStr for ShareRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let (least, most) = (read_share(least)?, read_share(most)?);
+        (least <= most)
+            .then_some(Self { least, most })
+            .ok_or_else(|| {
+                format!("\"{text}\" is not written 20%..100%, with the larger share last")
+            })
+    }
+}
+
+impl fmt::Display for ShareRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least, self.most)
     }
 }
 

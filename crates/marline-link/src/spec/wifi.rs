@@ -8,7 +8,9 @@ use marline_settings::{
     Domain, Field, Named, Settings, Share, Word, read_time, text_values, write_time,
 };
 
+use super::values::Walk;
 use super::{RATE, SpecError};
+use crate::wifi::RateControl;
 
 text_values!(Scan);
 
@@ -26,8 +28,16 @@ pub struct WifiSpec {
     pub aggregation: bool,
     /// Most acknowledgments, or other small packets, in an A-MPDU of the client; `None` for no limit.
     pub acks: Option<u64>,
-    /// MPDU error rate.
+    /// MPDU error rate, beside errors by the signal.
     pub error: Share,
+    /// How stations choose their modulation; `fixed` is [`mcs`](Self::mcs).
+    pub rate_control: RateControl,
+    /// Distances between stations over time, by which errors follow from the signal; `None` for no such errors.
+    pub distance: Option<Walk>,
+    /// Transmit power with antenna gains, in dBm.
+    pub power: u64,
+    /// Distance up to which path loss is that of free space, in meters.
+    pub breakpoint: u64,
     /// Share of the time in which other traffic occupies the channel.
     pub busy: Share,
     /// Mean duration for which other traffic occupies it at a time.
@@ -60,6 +70,10 @@ impl Default for WifiSpec {
             aggregation: true,
             acks: None,
             error: Share::NONE,
+            rate_control: RateControl::Fixed,
+            distance: None,
+            power: 15,
+            breakpoint: 10,
             busy: Share::NONE,
             busy_time: Duration::from_millis(10),
             contenders: 0,
@@ -139,6 +153,12 @@ impl WifiSpec {
         if self.busy == Share::ALL {
             return range("wifi.busy", self.busy.to_string(), "below 100%");
         }
+        for (is_set, key) in [
+            (self.power != 15, "wifi.power"),
+            (self.breakpoint != 10, "wifi.breakpoint"),
+        ] {
+            SpecError::unless(!is_set || self.distance.is_some(), key, "wifi.distance")?;
+        }
         if self.busy_time < Duration::from_micros(1) {
             return range("wifi.busy-time", write_time(self.busy_time), "1us or more");
         }
@@ -161,6 +181,14 @@ pub(super) const KEYS: Settings<WifiSpec> = &[
     key!("wifi.aggregation", aggregation: Domain::SWITCH, "off: one packet per transmission"),
     key!("wifi.acks", acks: Domain::count(1).or("none"), "most acknowledgments in an A-MPDU of the client; none for no limit"),
     key!("wifi.error", error: Domain::SHARE, "MPDU error rate"),
+    key!("wifi.rate-control", rate_control: Domain::words::<RateControl>(), "how stations choose their modulation"),
+    key!(
+        "wifi.distance",
+        distance: Domain::text("a distance, as 10m, or a walk, as 10m@0s+60m@20s").or("none"),
+        "the distance of stations, from which their signal and its errors follow"
+    ),
+    key!("wifi.power", power: Domain::integer(0, 40), "transmit power with antenna gains, in dBm"),
+    key!("wifi.breakpoint", breakpoint: Domain::integer(1, 1000), "distance in meters up to which path loss is that of free space"),
     key!("wifi.busy", busy: Domain::SHARE, "share of time in which other traffic occupies the channel"),
     key!("wifi.busy-time", busy_time: Domain::TIME, "mean duration of occupation by other traffic"),
     key!("wifi.contenders", contenders: Domain::integer(0, 16), "other stations that always have packets to send"),

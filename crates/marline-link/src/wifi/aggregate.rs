@@ -1,5 +1,7 @@
 //! Aggregation of packets into one PPDU.
 
+use std::time::Duration;
+
 use super::config::{StationConfig, WifiConfig};
 use super::frame;
 use super::phy::Phy;
@@ -17,6 +19,9 @@ pub(super) struct Limits {
     small_bytes: u32,
     /// Maximum number of small packets.
     small: u32,
+    /// Maximum airtime, and the size limit that does not depend on the modulation.
+    in_time: Duration,
+    in_bytes: u32,
 }
 
 impl Limits {
@@ -36,7 +41,17 @@ impl Limits {
             amsdu_bytes,
             small_bytes: medium.small_bytes,
             small: station.ack_aggregation.unwrap_or(u32::MAX),
+            in_time: medium.max_ppdu,
+            in_bytes: medium.max_ampdu_bytes,
         }
+    }
+
+    /// Adapts the size limit to another modulation.
+    pub(super) fn adapt(&mut self, phy: Phy) {
+        let in_time = phy.bytes_within(self.in_time);
+        self.bytes = u32::try_from(in_time)
+            .unwrap_or(u32::MAX)
+            .min(self.in_bytes);
     }
 }
 

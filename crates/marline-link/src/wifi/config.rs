@@ -6,7 +6,9 @@ use super::backoff::Edca;
 use super::contender::Contender;
 use super::errors::Errors;
 use super::phy::Phy;
+use super::rate_control::RateControl;
 use super::scan::Scan;
+use super::signal::Signal;
 use crate::Station;
 
 /// An 802.11n or 802.11ac channel and the stations on it.
@@ -28,6 +30,10 @@ pub struct WifiConfig {
     pub rts_bytes: Option<u32>,
     /// Transmission errors, unless [`hops`](Self::hops) has others.
     pub errors: Errors,
+    /// The signal between stations, unless [`hops`](Self::hops) has another; `None` if only `errors` determine errors.
+    pub signal: Option<Signal>,
+    /// How stations choose their modulation.
+    pub rate_control: RateControl,
     /// Pairs of stations with their own modulation and errors, each pair once.
     pub hops: Vec<HopConfig>,
     /// Time for which a receiver holds packets behind a missing one; `None` disables reordering.
@@ -78,7 +84,7 @@ impl Default for StationConfig {
 }
 
 /// The modulation and errors between two stations, in both directions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HopConfig {
     /// The stations.
     pub between: [Station; 2],
@@ -86,6 +92,8 @@ pub struct HopConfig {
     pub phy: Phy,
     /// Transmission errors.
     pub errors: Errors,
+    /// The signal; see [`WifiConfig::signal`].
+    pub signal: Option<Signal>,
 }
 
 impl HopConfig {
@@ -130,6 +138,8 @@ impl WifiConfig {
             retry_limit: 7,
             rts_bytes: None,
             errors: Errors::default(),
+            signal: None,
+            rate_control: RateControl::Fixed,
             hops: Vec::new(),
             reorder: Some(Duration::from_millis(100)),
             small_bytes: 200,
@@ -144,10 +154,11 @@ impl WifiConfig {
     /// The modulation and errors between `from` and `to`.
     pub(super) fn hop(&self, from: Station, to: Station) -> HopConfig {
         let own = self.hops.iter().find(|hop| hop.joins(from, to));
-        own.copied().unwrap_or(HopConfig {
+        own.cloned().unwrap_or_else(|| HopConfig {
             between: [from, to],
             phy: self.phy,
             errors: self.errors,
+            signal: self.signal.clone(),
         })
     }
 
@@ -178,6 +189,12 @@ impl WifiConfig {
         within(
             "max_ampdu_bytes",
             (100..=1_048_575).contains(&self.max_ampdu_bytes),
+        )?;
+        // A smaller PPDU could split an A-MSDU.
+        let is_fixed = self.rate_control == RateControl::Fixed;
+        within(
+            "max_amsdu_bytes",
+            is_fixed || self.max_amsdu_bytes.is_none(),
         )?;
         within("retry_limit", self.retry_limit <= 255)?;
         let hops = self.hops.iter();

@@ -66,6 +66,11 @@ impl Channel {
         }
     }
 
+    /// Sets the bit error rate of the following MPDUs.
+    pub(super) const fn set_bit_errors(&mut self, rate: f64) {
+        self.errors.bit = rate;
+    }
+
     /// Advances the fading process by one PPDU.
     pub(super) fn step(&mut self) {
         if let Some(fades) = self.errors.fades {

@@ -31,6 +31,9 @@ impl<B> Default for Outbox<B> {
 pub(super) struct TxOutcome {
     /// Whether the receiver decoded at least one MPDU, and acknowledges.
     pub(super) acknowledged: bool,
+    /// MPDUs sent, and how many of them the receiver decoded.
+    pub(super) mpdus: u32,
+    pub(super) received: u32,
     /// Packets that left the sender's queue.
     pub(super) packets: usize,
     /// Bytes that left the sender's queue.
@@ -50,13 +53,15 @@ pub(super) struct Hop<B> {
     /// Packets with a sequence number, followed by those without.
     entries: VecDeque<Entry<B>>,
     /// Number of entries with a sequence number. All of them are in the PPDU in transmission or in the
-    /// next one, whose limits they still satisfy.
+    /// next one, unless a lower rate leaves less room.
     numbered: usize,
+    /// Number of entries in the PPDU in transmission.
+    sent: usize,
     /// Sequence number of the next MPDU.
     next_seq: u64,
     /// Packets that failed in a PPDU; reused for its allocation.
     failed: Vec<Entry<B>>,
-    channel: Channel,
+    pub(super) channel: Channel,
     pub(super) reorder: Reorder<B>,
 }
 
@@ -66,6 +71,7 @@ impl<B> Hop<B> {
         Self {
             entries: VecDeque::new(),
             numbered: 0,
+            sent: 0,
             next_seq: 0,
             failed: Vec::new(),
             channel,
@@ -95,9 +101,12 @@ impl<B> Hop<B> {
             if index < retried {
                 if seq == Some(entry.seq) {
                     ppdu.join(entry.packet.size);
-                } else {
-                    ppdu.begin(entry.packet.size);
+                } else if ppdu.begin(entry.packet.size) {
                     seq = Some(entry.seq);
+                } else {
+                    // At a lower rate than before, the rest waits for the next PPDU.
+                    self.sent = index;
+                    return ppdu;
                 }
                 continue;
             }
@@ -117,6 +126,7 @@ impl<B> Hop<B> {
             seq = Some(entry.seq);
             self.numbered = index + 1;
         }
+        self.sent = self.numbered;
         ppdu
     }
 
@@ -131,8 +141,9 @@ impl<B> Hop<B> {
         let mut outcome = TxOutcome::default();
         let mut before = None;
         let mut fails = false;
-        while let Some(seq) = self.oldest_numbered() {
+        while let Some(seq) = self.oldest_sent() {
             if before != Some(seq) {
+                outcome.mpdus += 1;
                 self.reorder.release(&mut outbox.arrived);
                 let bytes = if self.channel.depends_on_size() {
                     self.oldest_mpdu_bytes()
@@ -140,6 +151,7 @@ impl<B> Hop<B> {
                     0
                 };
                 fails = self.channel.fails(bytes);
+                outcome.received += u32::from(!fails);
                 before = Some(seq);
             }
             if fails {
@@ -158,16 +170,19 @@ impl<B> Hop<B> {
 
     /// Completes a PPDU that was lost in a collision.
     pub(super) fn collide(&mut self, retry_limit: u32, outbox: &mut Outbox<B>) -> TxOutcome {
-        let mut outcome = TxOutcome::default();
-        while self.numbered > 0 {
+        let mut outcome = TxOutcome {
+            mpdus: u32::try_from(self.sent).unwrap_or(u32::MAX),
+            ..TxOutcome::default()
+        };
+        while self.sent > 0 {
             self.fail_oldest(retry_limit, &mut outcome, outbox);
         }
         self.keep_failed();
         outcome
     }
 
-    fn oldest_numbered(&self) -> Option<u64> {
-        let entry = self.entries.front().filter(|_| self.numbered > 0)?;
+    fn oldest_sent(&self) -> Option<u64> {
+        let entry = self.entries.front().filter(|_| self.sent > 0)?;
         Some(entry.seq)
     }
 
@@ -179,7 +194,7 @@ impl<B> Hop<B> {
         let mut sizes = self
             .entries
             .iter()
-            .take(self.numbered)
+            .take(self.sent)
             .take_while(|entry| entry.seq == first.seq)
             .map(|entry| entry.packet.size);
         let single = frame::mpdu(sizes.next().unwrap_or(0));
@@ -193,6 +208,7 @@ impl<B> Hop<B> {
 
     fn take_oldest(&mut self) -> Option<Entry<B>> {
         self.numbered -= 1;
+        self.sent -= 1;
         self.entries.pop_front()
     }
 
@@ -211,7 +227,7 @@ impl<B> Hop<B> {
 
     /// Puts failed packets back at the head of the queue.
     fn keep_failed(&mut self) {
-        self.numbered = self.failed.len();
+        self.numbered += self.failed.len();
         while let Some(entry) = self.failed.pop() {
             self.entries.push_front(entry);
         }

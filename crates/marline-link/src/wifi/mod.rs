@@ -10,9 +10,10 @@
 //! - Failed MPDUs are retransmitted; the receiver holds those behind them, or delivers them out of order.
 //!
 //! Packets are therefore delayed in aggregates, and by each other. All randomness comes from the
-//! [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU.
+//! [`Seed`](crate::Seed); the simulation is event driven, with two events per PPDU. With a [`Signal`], errors follow from
+//! the distance of stations, which may choose their modulation by [`RateControl`].
 //!
-//! Not modelled: hidden nodes, capture effect, rate control, beacons, encryption.
+//! Not modelled: hidden nodes, capture effect, beacons, encryption.
 
 mod aggregate;
 mod background;
@@ -28,7 +29,9 @@ mod hop;
 mod medium;
 mod phy;
 mod presets;
+mod rate_control;
 mod scan;
+mod signal;
 mod station;
 
 pub use backoff::Edca;
@@ -38,4 +41,6 @@ pub use errors::{Errors, Fades};
 pub use medium::WifiMedium;
 pub use phy::{Phy, Width};
 pub use presets::{mesh_ht20, mesh_ht40, wifi_n_190};
+pub use rate_control::RateControl;
 pub use scan::Scan;
+pub use signal::{Signal, Waypoint};

@@ -64,6 +64,21 @@ impl Phy {
         self.mcs <= mcs && self.streams >= 1 && self.streams <= 4
     }
 
+    /// The modulations of this width, number of streams and guard interval, the slowest first.
+    pub(super) fn alternatives(self) -> impl Iterator<Item = Self> {
+        let all = (0..=9).map(move |mcs| Self { mcs, ..self });
+        all.filter(|phy| phy.is_valid())
+    }
+
+    /// Bit error rate at a signal-to-noise ratio in dB. The standard's sensitivity is for 10 % of frames of 4,096 bytes
+    /// failing (IEEE 802.11-2020, 19.3.19.1), which fixes one point; from there a decade per dB, which is chosen: a typical
+    /// waterfall of convolutional codes, without fading.
+    pub fn bit_error_rate(self, snr_db: f64) -> f64 {
+        let at_sensitivity = -libm::expm1(libm::log(0.9) / (8.0 * 4096.0));
+        let rate = at_sensitivity * libm::pow(10.0, self.least_snr_db() - snr_db);
+        rate.min(0.5)
+    }
+
     /// Data bits per symbol, over all streams.
     pub(super) const fn bits_per_symbol(self) -> u64 {
         let subcarriers = match self.width {

@@ -8,6 +8,7 @@ use super::errors::Channel;
 use super::frame;
 use super::hop::{Hop, TxOutcome};
 use super::phy::{Airtime, SIFS, SLOT};
+use super::rate_control::Adaptation;
 use super::scan::nanos;
 use crate::{Seed, Station};
 
@@ -19,6 +20,8 @@ pub(super) struct Node<B> {
     pub(super) backoff: Backoff,
     /// Transmission parameters by receiver.
     rates: Vec<HopRate>,
+    /// Choices of the modulation by receiver; `None` where modulation and errors are constant.
+    adaptations: Vec<Option<Adaptation>>,
     queue_bytes: u64,
     /// Number of packets queued for all next hops.
     packets: usize,
@@ -62,6 +65,13 @@ impl<B> Node<B> {
                         rts_bytes: config.rts_bytes,
                     },
                     limits: Limits::new(config, station, hop.phy),
+                })
+                .collect(),
+            adaptations: (0..)
+                .zip(all())
+                .map(|(to, hop)| {
+                    let seed = seed.of("rates").nth(to);
+                    Adaptation::new(config.rate_control, hop.phy, hop.signal, seed)
                 })
                 .collect(),
             backoff: Backoff::new(station.edca, config.retry_limit, seed.of("backoff")),
@@ -146,8 +156,16 @@ impl<B> Node<B> {
         }
     }
 
-    /// Starts a transmission to `hop`.
-    pub(super) fn start_transmission(&mut self, hop: Station) -> Ppdu {
+    /// Starts a transmission to `hop` at `at`.
+    pub(super) fn start_transmission(&mut self, hop: Station, at: u64) -> Ppdu {
+        if let Some(adaptation) = &mut self.adaptations[hop] {
+            let chosen = adaptation.choose(at);
+            self.rates[hop].airtime.phy = chosen.phy;
+            self.rates[hop].limits.adapt(chosen.phy);
+            if let Some(rate) = chosen.bit_errors {
+                self.hops[hop].channel.set_bit_errors(rate);
+            }
+        }
         let alone = std::mem::take(&mut self.alone);
         self.hops[hop].fill(self.rates[hop].limits, alone)
     }
@@ -156,6 +174,9 @@ impl<B> Node<B> {
     pub(super) fn complete(&mut self, hop: Station, outcome: TxOutcome) {
         self.packets -= outcome.packets;
         self.bytes -= outcome.bytes;
+        if let Some(adaptation) = &mut self.adaptations[hop] {
+            adaptation.observe(outcome.mpdus, outcome.received);
+        }
         if outcome.acknowledged {
             self.served = hop;
             self.backoff.succeed();

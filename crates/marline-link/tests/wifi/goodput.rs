@@ -95,9 +95,10 @@ fn a_hop_has_the_goodput_of_its_own_modulation() {
             mpdu: 0.1,
             ..Errors::default()
         },
+        signal: None,
     };
     let one_of_two = WifiConfig {
-        hops: vec![hop],
+        hops: vec![hop.clone()],
         ..ht40()
     };
     let alone = WifiConfig {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use marline_link::wifi::{
-    Contender, Errors, Fades, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig,
-    WifiMedium,
+    Contender, Errors, Fades, HopConfig, Phy, RateControl, Scan, Signal, StationConfig, Topology,
+    Waypoint, Width, WifiConfig, WifiMedium,
 };
 use marline_link::{Carried, Medium, Packet, Seed, Time};
 use proptest::prelude::*;
@@ -62,6 +62,8 @@ prop_compose! {
         reorder in prop::sample::select(vec![None, Some(Duration::from_millis(100))]),
         scans in any::<bool>(),
         hop in prop::option::of(0_u8..32),
+        meters in prop::option::of(1.0..80.0_f64),
+        rate_control in prop::sample::select(vec![RateControl::Fixed, RateControl::Ideal, RateControl::Minstrel]),
         base_delay in (0_u64..5).prop_map(Duration::from_millis),
     ) -> WifiConfig {
         let scan = Scan {
@@ -75,7 +77,13 @@ prop_compose! {
             stations,
             errors,
             contenders,
-            max_amsdu_bytes,
+            max_amsdu_bytes: max_amsdu_bytes.filter(|_| rate_control == RateControl::Fixed),
+            rate_control,
+            signal: meters.map(|meters| {
+                let walk = [(0, meters), (1, 80.0 - meters)];
+                let walk = walk.map(|(at, meters)| Waypoint { at: Duration::from_secs(at), meters });
+                Signal::new(walk.to_vec(), 15.0, 10.0)
+            }),
             rts_bytes,
             reorder,
             hops: hop
@@ -83,6 +91,7 @@ prop_compose! {
                     between: [0, 1],
                     phy: Phy::ht(Width::Ht20, index, short),
                     errors: Errors::default(),
+                    signal: None,
                 })
                 .into_iter()
                 .collect(),

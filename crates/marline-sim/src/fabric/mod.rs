@@ -56,6 +56,7 @@
 //! ```
 
 mod changing;
+mod nat;
 mod network;
 pub mod pcap;
 mod plan;
@@ -66,6 +67,7 @@ mod traffic;
 use std::net::IpAddr;
 
 pub use self::changing::{Changing, Switch};
+pub use self::nat::Nat;
 pub use self::network::{Event, Fabric};
 pub use self::plan::{Plan, PlanError, SharedLink};
 pub use self::tap::{Filter, PacketEvent, Tap, Verdict};
@@ -96,11 +98,22 @@ impl MediumId {
 
 /// The addresses of a packet.
 pub trait Routed {
+    /// Whether [`udp_ports`](Self::udp_ports) and [`set_udp_ports`](Self::set_udp_ports) are implemented.
+    const HAS_PORTS: bool = false;
+
     /// Source address, which is that of the interface by which the packet leaves its sender.
     fn source(&self) -> IpAddr;
 
     /// Destination address.
     fn destination(&self) -> IpAddr;
+
+    /// UDP ports of source and destination; `None` if it has none.
+    fn udp_ports(&self) -> Option<[u16; 2]> {
+        None
+    }
+
+    /// Replaces the ports of source and destination.
+    fn set_udp_ports(&mut self, _ports: [u16; 2]) {}
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Reads `[[change]]`.
 
+use marline_link::spec::ChannelSpec;
+
 use super::topology::path_name;
 use super::{Item, Node, Problem, Reader};
-use crate::scenario::links::{put_together, set, take_apart};
+use crate::scenario::links::{Description, put_together, set, take_apart};
 use crate::scenario::{Change, Topology, When, Workload};
 
 /// Reads the changes of links in the order of the list. Each changes the links that the previous ones left.
@@ -72,11 +74,32 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
                 let known = known.iter().map(String::as_str);
                 return Err(link.problem(super::unknown("link", name, known)));
             };
-            if def.channel.is_some() {
-                return Err(link.problem("links of a channel do not change during a run"));
-            }
-            def.spec = amended(&def.spec, link)?;
+            def.spec = match def.channel {
+                Some(_) => amended_on_channel(&def.spec, link, "link")?,
+                None => amended(&def.spec, link)?,
+            };
             changed.push(def.clone());
+        }
+    }
+    let mut channels = Vec::new();
+    if let Some(node) = reader.get("channels") {
+        for (name, channel) in &Reader::of(node)?.table.0 {
+            let known: Vec<_> = now.channels.iter().map(|def| def.name.clone()).collect();
+            let Some(def) = now.channels.iter_mut().find(|def| def.name == *name) else {
+                let known = known.iter().map(String::as_str);
+                return Err(channel.problem(super::unknown("channel", name, known)));
+            };
+            def.spec = amended_on_channel(&def.spec, channel, "channel")?;
+            channels.push(def.clone());
+        }
+    }
+    // Each link on its own is valid; the channel with all of them must be, too.
+    let altered = changed.iter().filter_map(|link| link.channel.as_ref());
+    let altered = altered.chain(channels.iter().map(|def| &def.name));
+    for name in altered {
+        if let Some(def) = now.channels.iter().find(|def| def.name == *name) {
+            let read = def.read(now);
+            read.map_err(|error| reader.problem(format_args!("channel {name}: {error}")))?;
         }
     }
     if let Some(paths) = reader.get("paths") {
@@ -91,18 +114,37 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
             changed.push(def.clone());
         }
     }
-    if changed.is_empty() {
+    if changed.is_empty() && channels.is_empty() {
         return Err(reader.problem("nothing changes; add link.rate = \"1mbps\""));
     }
     reader.finish()?;
     Ok(Change {
         when,
         links: changed,
+        channels,
     })
+}
+
+/// The description `spec` of a channel or one of its links with the settings of `node` replaced.
+fn amended_on_channel(spec: &str, node: &Node, what: &str) -> Result<String, Problem> {
+    let merged = merged(spec, node)?;
+    let description = Description::of_link(&merged)?;
+    let text = description.text();
+    let checked = match what {
+        "channel" => ChannelSpec::new(&text).map(drop),
+        _ => ChannelSpec::new("").and_then(|mut channel| channel.add_link([0, 1], &text)),
+    };
+    checked.map_err(|error| description.problem(&error, what))?;
+    Ok(text)
 }
 
 /// The link `spec` with the settings of `node` replaced.
 fn amended(spec: &str, node: &Node) -> Result<String, Problem> {
+    put_together(&merged(spec, node)?)
+}
+
+/// The description `spec` with the settings of `node` replaced, not checked.
+fn merged(spec: &str, node: &Node) -> Result<Node, Problem> {
     let text = Node {
         place: node.place.clone(),
         item: Item::Text(spec.to_owned()),
@@ -114,5 +156,5 @@ fn amended(spec: &str, node: &Node) -> Result<String, Problem> {
             set(pieces, &key, value);
         }
     }
-    put_together(&link)
+    Ok(link)
 }

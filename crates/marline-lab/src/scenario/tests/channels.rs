@@ -83,7 +83,7 @@ fn errors_in_channels_name_the_line_and_the_key() {
         (
             "[channels.36]\nwifi.phy = 'ht40'",
             "[channels.36]\nrate = '1mbps'\nwifi.phy = 'ht40'",
-            "train.toml:6: [channels.36] rate: rate: not a key of a channel; known: wifi.phy,",
+            "train.toml:6: [channels.36] rate: rate: not a key of a channel; did you mean wifi.rate-control?",
         ),
         (
             "stations.client.wifi.acks = 2",
@@ -132,8 +132,13 @@ fn errors_in_channels_name_the_line_and_the_key() {
         ),
         (
             "[links.wire]",
-            "[[change]]\nat = '1s'\nlinks.second.wifi.mcs = 1\n[links.wire]",
-            "links of a channel do not change during a run",
+            "[[change]]\nat = '1s'\nlinks.second.rtt = '1ms'\n[links.wire]",
+            "rtt: not a key of a link of a channel",
+        ),
+        (
+            "[links.wire]",
+            "[[change]]\nat = '1s'\nchannels.40.wifi.mcs = 1\n[links.wire]",
+            "unknown channel \"40\"; known: 36",
         ),
     ] {
         let text = MESH.replace(from, to);

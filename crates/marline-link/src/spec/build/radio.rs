@@ -7,7 +7,8 @@ use crate::spec::channel::ChannelLink;
 use crate::spec::{ChannelSpec, LinkSpec, LteSpec, PhyName, SpecError, WifiSpec};
 use crate::station_pair::StationPair;
 use crate::wifi::{
-    Contender, Errors, HopConfig, Phy, Scan, StationConfig, Topology, Width, WifiConfig, WifiMedium,
+    Contender, Errors, HopConfig, Phy, Scan, Signal, StationConfig, Topology, Width, WifiConfig,
+    WifiMedium,
 };
 use crate::{Duplex, Medium, Seed, Station};
 
@@ -108,6 +109,8 @@ impl WifiSpec {
         }
         config.base_delay = self.delay;
         config.errors = self.errors();
+        config.signal = self.signal();
+        config.rate_control = self.rate_control;
         if !self.reorder {
             config.reorder = None;
         }
@@ -120,6 +123,12 @@ impl WifiSpec {
         let saturated = (0..self.contenders).map(|_| Contender::SATURATED);
         config.contenders.extend(saturated);
         config
+    }
+
+    /// The signal, if the distance is known.
+    pub(crate) fn signal(&self) -> Option<Signal> {
+        let path = self.distance.as_ref()?.waypoints().to_vec();
+        Some(Signal::new(path, self.power as f64, self.breakpoint as f64))
     }
 
     fn errors(&self) -> Errors {
@@ -173,6 +182,7 @@ impl ChannelSpec {
             between: link.between,
             phy: link.wifi.phy(),
             errors: link.wifi.errors(),
+            signal: link.wifi.signal(),
         };
         config.hops = self.links.iter().map(hop).collect();
         config

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::{Reader, load};
-use crate::process::OrnsteinUhlenbeck;
+use crate::blockage::{Blockage, BlockageConfig};
+use crate::process::{OrnsteinUhlenbeck, RateProcess, Steady};
 use crate::queue::{
-    Codel, CodelConfig, DropTail, DualPi2, DualPi2Config, FqCodel, FqCodelConfig, Limit, Queue,
-    Red, RedConfig, StepMarker,
+    Cake, CakeConfig, Codel, CodelConfig, DropTail, DualPi2, DualPi2Config, FqCodel, FqCodelConfig,
+    Limit, Queue, Red, RedConfig, StepMarker,
 };
 use crate::shaper::{Peak, ShaperConfig};
-use crate::spec::{Buffer, DirectionSpec, QueueKind, SpecError};
+use crate::spec::{Alternation, Buffer, DirectionSpec, QueueKind, SpecError};
 use crate::trace::{Trace, TraceLink};
-use crate::{Link, Rate, Seed};
+use crate::{Framing, Link, Rate, Seed};
 
 /// Size in bytes of a full packet, for conversions between bytes and packets.
 const FULL_PACKET: u64 = 1500;
@@ -42,7 +43,7 @@ impl DirectionSpec {
     pub(super) fn server<B: Send + 'static>(
         &self,
         rtt: Duration,
-        seed: Seed,
+        [seed, shared]: [Seed; 2],
         read: Reader<'_>,
     ) -> Result<Option<Box<dyn Link<B>>>, SpecError> {
         if let Some(file) = &self.trace {
@@ -55,14 +56,38 @@ impl DirectionSpec {
             return Ok(None);
         };
         let queue = self.queue(rate, rtt, seed);
-        Ok(Some(Box::new(if self.rate_std == 0 {
-            Rate::new(rate, queue)
+        let framing = Framing {
+            overhead: self.overhead,
+            least: self.mpu,
+            atm: self.atm,
+        };
+        let transmitter = Rate::varying(self.process(rate, [seed, shared]), queue);
+        Ok(Some(Box::new(transmitter.with_framing(framing))))
+    }
+
+    /// The rate over time, for a mean of `rate` bits per second.
+    fn process(&self, rate: u64, [seed, shared]: [Seed; 2]) -> Box<dyn RateProcess> {
+        let mut process: Box<dyn RateProcess> = if self.rate_std == 0 {
+            Box::new(Steady {
+                bits_per_second: rate,
+            })
         } else {
             let (mean, std) = (rate as f64, self.rate_std as f64);
             let (tau, seed) = (self.rate_tau, seed.of("rate"));
-            let process = OrnsteinUhlenbeck::new(mean, std, tau, RATE_SAMPLING, seed);
-            Rate::varying(Box::new(process), queue)
-        })))
+            Box::new(OrnsteinUhlenbeck::new(mean, std, tau, RATE_SAMPLING, seed))
+        };
+        if let Some(handovers) = self.handovers(shared) {
+            process = Box::new(handovers.rate(process));
+        }
+        if let Some(Alternation { clear, blocked }) = self.blockage {
+            let config = BlockageConfig {
+                clear,
+                blocked,
+                rate: self.blockage_rate.as_f64(),
+            };
+            process = Box::new(Blockage::new(config, process, shared.of("blockage")));
+        }
+        process
     }
 
     /// The shaper, if there is one.
@@ -139,6 +164,15 @@ impl DirectionSpec {
                 let mut config = RedConfig::new(bytes(limit), rate);
                 config.ecn = self.ecn;
                 Box::new(Red::new(config, seed))
+            }
+            QueueKind::Cake => {
+                let config = CakeConfig {
+                    rate,
+                    limit: given.map(bytes),
+                    isolation: self.cake_isolation,
+                    ack_filter: self.cake_ack_filter,
+                };
+                Box::new(Cake::new(config, seed))
             }
             QueueKind::DualPi2 => {
                 let default = bytes(Limit::time(DUALPI2_DEFAULT, rate));

@@ -60,7 +60,7 @@ impl<B> WifiMedium<B> {
             let node = &mut self.nodes[index];
             node.transmits_to = target;
             if let Some(hop) = target {
-                let ppdu = node.start_transmission(hop);
+                let ppdu = node.start_transmission(hop, at);
                 transmitters += 1;
                 longest = longest.max(node.airtime(hop).collided(ppdu.bytes()));
                 transmitter = Some((index, hop, ppdu));
