@@ -19,7 +19,7 @@ pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
-use crate::listen::{ADDRESS, Listen};
+use crate::listen::{ADDRESS, Listen, METRICS_ADDRESS, MetricsListen};
 
 /// The default address.
 pub(crate) const LISTEN: Listen = Listen::localhost(4433);
@@ -42,7 +42,7 @@ pub(crate) struct ConfigFile {
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
     pub(crate) log: Option<crate::log::LogFilter>,
-    pub(crate) metrics: Option<Listen>,
+    pub(crate) metrics: Option<MetricsListen>,
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) compress: Option<bool>,
     pub(crate) follow_links: bool,
@@ -112,7 +112,7 @@ impl ConfigFile {
                 Ok(())
             },
         },
-        field!(metrics: Domain::text(ADDRESS), "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics"),
+        field!(metrics: Domain::text(METRICS_ADDRESS), "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics"),
         field!(
             access_log: Domain::text("the path of a file, or \"-\" for standard output"),
             "The file to which a JSON object is appended for each request"

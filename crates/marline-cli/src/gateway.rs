@@ -16,7 +16,7 @@ use marline_http::server::{
 };
 
 use crate::failure::{Failure, print_message};
-use crate::listen::Listen;
+use crate::listen::{Listen, MetricsListen};
 use crate::pipes::PipeFlags;
 use crate::server::{Signals, open_log};
 use crate::tls::TlsFlags;
@@ -132,9 +132,9 @@ pub(crate) struct Arguments {
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
     ///
-    /// The address is written as that of --listen.
+    /// A port alone, as :9100, is that of this host alone; write *:9100 for all addresses. Others are written as those of --listen.
     #[arg(long, value_name = "ADDR:PORT")]
-    metrics: Option<Listen>,
+    metrics: Option<MetricsListen>,
 
     /// Append a JSON object for each request to FILE, or print it with `-`
     #[arg(long, value_name = "FILE|-")]
@@ -152,10 +152,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         .also_listen
         .extend(listen.also.map(AlsoListen::IfPresent));
     config.more_metrics = more_metrics;
-    config.metrics = arguments.metrics.map(|listen| listen.first);
+    let metrics = arguments.metrics.map(MetricsListen::addresses);
+    config.metrics = metrics.map(|listen| listen.first);
     config
         .also_metrics
-        .extend(arguments.metrics.and_then(|listen| listen.also));
+        .extend(metrics.and_then(|listen| listen.also));
     config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
     let access_log = config.access_log.clone();
     let server = Server::bind(config)

@@ -10,6 +10,9 @@ use marline_http::tcp::socket2::SockRef;
 /// The form of such an address.
 pub(crate) const ADDRESS: &str = "an address with a port, as \"127.0.0.1:4433\" or \"[::1]:4433\", localhost:PORT, or \":PORT\" for all addresses";
 
+/// The form of an address that serves metrics.
+pub(crate) const METRICS_ADDRESS: &str = "PORT, :PORT or localhost:PORT for this host alone, an address with a port, as \"192.0.2.1:9100\" or \"[2001:db8::1]:9100\", or \"*:PORT\" for all addresses";
+
 /// Addresses to listen on: one, and one of the other family with the same port if the host has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listen {
@@ -51,6 +54,34 @@ impl Listen {
     }
 }
 
+/// Addresses that serve metrics, which tell about clients: without an address, those of localhost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MetricsListen(Listen);
+
+impl MetricsListen {
+    pub(crate) const fn addresses(self) -> Listen {
+        self.0
+    }
+}
+
+impl FromStr for MetricsListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let only_port = text.strip_prefix(':').unwrap_or(text);
+        match parse_port(only_port) {
+            Some(port) => Ok(Self(Listen::localhost(port))),
+            None => Listen::parse(text, METRICS_ADDRESS).map(Self),
+        }
+    }
+}
+
+impl fmt::Display for MetricsListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl From<SocketAddr> for Listen {
     fn from(first: SocketAddr) -> Self {
         Self { first, also: None }
@@ -61,6 +92,13 @@ impl FromStr for Listen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text, ADDRESS)
+    }
+}
+
+impl Listen {
+    /// Reads an address of the described `form`.
+    fn parse(text: &str, form: &str) -> Result<Self, String> {
         if let Ok(address) = text.parse::<SocketAddr>() {
             return Ok(address.into());
         }
@@ -68,20 +106,25 @@ impl FromStr for Listen {
         let (host, port) = match text.rsplit_once(':') {
             _ if is_port => ("", text),
             Some(pieces) => pieces,
-            None => return Err(format!("must be {ADDRESS}; it has no port")),
+            None => return Err(format!("must be {form}; it has no port")),
         };
-        let port = port.parse::<u16>();
-        let port =
-            port.map_err(|_| format!("must be {ADDRESS}; a port is a number up to 65535"))?;
+        let port = parse_port(port)
+            .ok_or_else(|| format!("must be {form}; a port is a number up to 65535"))?;
         match host {
             "" | "*" => Ok(Self::everywhere(port)),
             host if host.eq_ignore_ascii_case("localhost") => Ok(Self::localhost(port)),
             host if host.parse::<Ipv6Addr>().is_ok() => Err(format!(
-                "must be {ADDRESS}; write IPv6 in brackets, as \"[{host}]:{port}\""
+                "must be {form}; write IPv6 in brackets, as \"[{host}]:{port}\""
             )),
-            _ => Err(format!("must be {ADDRESS}; no other name is one")),
+            _ => Err(format!("must be {form}; no other name is one")),
         }
     }
+}
+
+/// The number of a port, in digits alone.
+fn parse_port(text: &str) -> Option<u16> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
 }
 
 impl fmt::Display for Listen {
@@ -95,6 +138,7 @@ impl fmt::Display for Listen {
 }
 
 text_values!(Listen);
+text_values!(MetricsListen);
 
 #[cfg(test)]
 mod tests {
@@ -123,6 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_for_this_host_unless_an_address_is_given() {
+        let everywhere = Listen::everywhere(9100);
+        for (text, expected) in [
+            ("9100", Listen::localhost(9100)),
+            (":9100", Listen::localhost(9100)),
+            ("localhost:9100", Listen::localhost(9100)),
+            ("*:9100", everywhere),
+            (
+                "0.0.0.0:9100",
+                Listen::from(SocketAddr::from(([0; 4], 9100))),
+            ),
+        ] {
+            let parsed: MetricsListen = text.parse().unwrap();
+            assert_eq!(parsed.addresses(), expected, "{text}");
+        }
+        for text in ["", ":", "+1", ":+1", "70000", "localhost", "a:1"] {
+            let refused = text.parse::<MetricsListen>().unwrap_err();
+            assert!(refused.contains(METRICS_ADDRESS), "{text}: {refused}");
+        }
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_with_the_reason() {
         for (text, reason) in [
             ("", "it has no port"),
@@ -131,6 +197,7 @@ mod tests {
             ("localhost:", "a port is a number"),
             ("localhost:http", "a port is a number"),
             (":65536", "a port is a number"),
+            (":+1", "a port is a number"),
             ("70000", "a port is a number"),
             ("::1:443", "write IPv6 in brackets"),
             ("example.org:443", "no other name"),

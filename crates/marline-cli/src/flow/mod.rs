@@ -11,7 +11,6 @@ mod summary;
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +31,7 @@ use self::progress::Bar;
 use self::stop::{Stop, Stoppable};
 use crate::duration::duration;
 use crate::failure::{Failure, print_message};
+use crate::listen::MetricsListen;
 
 /// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -94,9 +94,9 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "captures")]
     truncated: bool,
 
-    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
+    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics; a port alone, as :9100, is that of this host alone
     #[arg(long, value_name = "ADDR:PORT")]
-    metrics: Option<SocketAddr>,
+    metrics: Option<MetricsListen>,
 
     /// Print the counters as a JSON object
     #[arg(long)]
@@ -118,7 +118,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     let interface = arguments.live.open()?;
     let outputs = arguments.output.open()?;
-    let metrics = arguments.metrics.map(FlowMetrics::serve).transpose()?;
+    let metrics = arguments
+        .metrics
+        .map(|metrics| FlowMetrics::serve(metrics.addresses().first))
+        .transpose()?;
     let mut export = Export {
         exporter: Exporter::new(options(arguments), sources, outputs),
         stop,

@@ -29,7 +29,7 @@ use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
 use crate::failure::{Failure, print_message};
 use crate::history::{History, Store, StoreLocation};
 use crate::key_log::KeyLogFlags;
-use crate::listen::Listen;
+use crate::listen::{Listen, MetricsListen};
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 use crate::values::named;
 
@@ -100,9 +100,9 @@ pub(crate) struct ServerFlags {
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
     ///
-    /// The address is written as that of --listen.
+    /// A port alone, as :9100, is that of this host alone; write *:9100 for all addresses. Others are written as those of --listen.
     #[arg(long, value_name = "ADDR:PORT")]
-    metrics: Option<Listen>,
+    metrics: Option<MetricsListen>,
 
     /// Compress text for clients that accept it [default: on for files, off for applications]
     ///
@@ -353,10 +353,11 @@ impl<S: Serving> Wanted<S> {
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
         config.protocols.tunnels = sites.iter().any(SiteConfig::has_applications);
-        config.metrics = flags.metrics.map(|listen| listen.first);
+        let metrics = flags.metrics.map(MetricsListen::addresses);
+        config.metrics = metrics.map(|listen| listen.first);
         config
             .also_metrics
-            .extend(flags.metrics.and_then(|listen| listen.also));
+            .extend(metrics.and_then(|listen| listen.also));
         if config.protocols.tunnels {
             config.more_metrics = Some(Arc::clone(serving.upstreams()) as _);
         }

@@ -168,7 +168,6 @@ fn servers_listen_where_other_servers_would() {
 
 #[test]
 fn what_is_no_address_is_refused_wherever_one_is_taken() {
-    let expected = "must be an address with a port, as \"127.0.0.1:4433\"";
     for (arguments, flag) in [
         (&["serve", "."][..], "--listen"),
         (&["serve", "."], "--metrics"),
@@ -176,6 +175,10 @@ fn what_is_no_address_is_refused_wherever_one_is_taken() {
         (&["gateway", "--to", "https://a"], "--listen"),
         (&["gateway", "--to", "https://a"], "--metrics"),
     ] {
+        let expected = match flag {
+            "--metrics" => "must be PORT, :PORT or localhost:PORT for this host alone",
+            _ => "must be an address with a port, as \"127.0.0.1:4433\"",
+        };
         fails(
             &[arguments, &[flag, "example.org"]].concat(),
             2,
