@@ -158,10 +158,7 @@ fn cells(results: &Results, metric: &str, known: &Known) -> Vec<Vec<String>> {
                 longer => format!("{}, {longer} longer", summary.n),
             },
             number(summary.median),
-            summary.ci95.as_ref().map_or(String::new(), |interval| {
-                let [low, high] = interval.map(units::number);
-                format!("{low} to {high}")
-            }),
+            interval(cell.deterministic, summary.ci95, units::number),
         ];
         row.extend(has_means.then(|| number(summary.mean)));
         row.push(number(summary.p95));
@@ -198,9 +195,8 @@ fn comparisons(results: &Results, known: &Known) -> Vec<Vec<String>> {
         let percent = |value: f64| format!("{value:.1} %");
         let mut row = vec![
             one.improvement_percent.map_or(String::new(), percent),
-            one.ci95.as_ref().map_or(String::new(), |interval| {
-                let [low, high] = *interval;
-                format!("{low:.1} to {high:.1}")
+            interval(one.deterministic, one.ci95, |percent| {
+                format!("{percent:.1}")
             }),
         ];
         if has_published {
@@ -297,8 +293,17 @@ impl Other {
 
 /// Prints claims that do not hold on standard error: they are findings, not failures.
 pub(crate) fn warn(results: &Results) {
-    for must in results.must.iter().filter(|must| must.holds != Some(true)) {
-        errln!("{}: {}: {}", must.verdict(), must.text, must.tally());
+    for must in results.must.iter().filter(|must| !must.holds) {
+        errln!("{}: {}: {}", must.verdict, must.text, must.tally());
+    }
+}
+
+/// An interval, or that there is none because nothing is random.
+fn interval(deterministic: bool, ends: Option<[f64; 2]>, text: impl Fn(f64) -> String) -> String {
+    match ends {
+        _ if deterministic => "deterministic".to_owned(),
+        Some([low, high]) => format!("{} to {}", text(low), text(high)),
+        None => String::new(),
     }
 }
 

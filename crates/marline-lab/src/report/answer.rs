@@ -38,6 +38,7 @@ struct Median<'d> {
     value: f64,
     point: usize,
     summary: &'d Summary,
+    deterministic: bool,
 }
 
 /// The medians of the main metric, where there is nothing to compare.
@@ -46,24 +47,27 @@ fn medians(data: &ReportData) -> Option<String> {
     let quantity = Quantity::of(metric);
     let medians = data.points.iter().flat_map(|(point, _)| {
         data.variants().filter_map(move |(variant, _)| {
-            let summary = data.cell(point, variant)?.metrics.get(metric)?;
+            let cell = data.cell(point, variant)?;
+            let summary = cell.metrics.get(metric)?;
             Some(Median {
                 value: summary.median?,
                 point,
                 summary,
+                deterministic: cell.deterministic,
             })
         })
     });
     let mut medians: Vec<_> = medians.collect();
     medians.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let interval = |summary: &Summary| match summary.sure_interval() {
+    let interval = |median: &Median<'_>| match median.summary.sure_interval() {
+        _ if median.deterministic => "deterministic".to_owned(),
         Some(interval) => format!("95\u{a0}% interval {}", quantity.interval(Some(interval))),
-        None => format!("in {}, too few to be sure", runs(summary.n)),
+        None => format!("in {}, too few to be sure", runs(median.summary.n)),
     };
     let at = |median: &Median<'_>| {
         let value = quantity.text(median.value);
         let name = data.points.unambiguous(&data.plan.points[median.point]);
-        format!("{value} ({}; {name})", interval(median.summary))
+        format!("{value} ({}; {name})", interval(median))
     };
     match &medians[..] {
         [] => None,
@@ -71,7 +75,7 @@ fn medians(data: &ReportData) -> Option<String> {
             "The median {} is {} ({}).",
             quantity.name,
             quantity.text(one.value),
-            interval(one.summary)
+            interval(one)
         )),
         [low, .., high] => Some(format!(
             "The median {} is between {} and {}.",

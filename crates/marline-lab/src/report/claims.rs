@@ -4,9 +4,9 @@ use marline_report::Report;
 use marline_report::chart::Unit;
 use marline_report::html::{Table, Verdict};
 
-use crate::run::MustResult;
+use crate::run::{self, ComparisonResult};
 
-use super::comparisons;
+use super::comparisons::pair;
 use super::data::ReportData;
 use super::names::{self, Quantity};
 
@@ -20,10 +20,11 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
     }
     let page = page.section("Claims");
     let page = musts.iter().fold(page, |page, must| {
-        let verdict = match must.holds {
-            Some(true) => Verdict::Holds,
-            Some(false) => Verdict::Fails,
-            None => Verdict::Unknown,
+        let verdict = match must.verdict {
+            run::Verdict::Holds => Verdict::Holds,
+            run::Verdict::DoesNotHold => Verdict::Fails,
+            run::Verdict::Undecided => Verdict::Undecided,
+            run::Verdict::NotKnown => Verdict::Unknown,
         };
         let text = must.text.trim_end_matches('.');
         let page = page.verdict(verdict, &format!("{text}: {}.", must.tally()));
@@ -31,27 +32,31 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
             Some(explanation) => page.text(explanation),
             None => page,
         };
-        let table = violations(data, must);
-        match must.violations.len() {
-            0 => page,
-            count @ 1..=SHOWN => page
-                .text(&format!(
-                    "Comparisons that do not meet the claim ({count}):"
-                ))
-                .table(&table),
-            count => page.details(
-                &format!("{count} comparisons that do not meet the claim"),
-                |page| page.table(&table),
-            ),
-        }
+        let page = list(page, data, &must.violations, "do not meet the claim");
+        list(page, data, &must.open, "do not decide")
     });
     page.note(
-        "Verdicts depend on the measured improvement, not on its interval. One variant is better with 95 % \
-         confidence if the interval excludes zero.",
+        "A comparison meets a claim if its whole 95 % interval does, and does not if none of it does; between them it is \
+         undecided, as it is with fewer than six pairs. Where nothing is random, the value decides. The correction for many \
+         comparisons keeps those that are so by chance below 2.5 % of all that are found (Benjamini and Hochberg, 1995).",
     )
 }
 
-fn violations(data: &ReportData, must: &MustResult) -> Table {
+/// The `comparisons` of a claim that `are` so, if there are any.
+fn list(page: Report, data: &ReportData, comparisons: &[ComparisonResult], are: &str) -> Report {
+    let table = table(data, comparisons);
+    match comparisons.len() {
+        0 => page,
+        count @ 1..=SHOWN => page
+            .text(&format!("Comparisons that {are} ({count}):"))
+            .table(&table),
+        count => page.details(&format!("{count} comparisons that {are}"), |page| {
+            page.table(&table)
+        }),
+    }
+}
+
+fn table(data: &ReportData, comparisons: &[ComparisonResult]) -> Table {
     let mut table = data
         .points
         .table("comparison")
@@ -61,16 +66,16 @@ fn violations(data: &ReportData, must: &MustResult) -> Table {
         .published_column("published")
         .column("source");
     let percent = Quantity::plain("improvement", Unit::Percent);
-    for result in &must.violations {
+    for result in comparisons {
         let cells = [
             names::of(result.statistic, &Quantity::of(&result.metric).name),
             percent.maybe(result.improvement_percent),
-            percent.interval(result.ci95),
+            percent.interval_unless(result.deterministic, result.ci95),
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];
         let point = data.points.name_of(&result.parameters);
-        table.row(data.points.row(&comparisons::pair(result), point, cells));
+        table.row(data.points.row(&pair(result), point, cells));
     }
     table
 }

@@ -187,7 +187,7 @@ fn table(data: &ReportData) -> Table {
             what(&[result]),
             units::count(result.pairs as u64),
             percent.maybe(result.improvement_percent),
-            percent.interval(result.ci95),
+            percent.interval_unless(result.deterministic, result.ci95),
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];

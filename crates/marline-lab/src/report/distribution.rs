@@ -102,7 +102,9 @@ fn medians(data: &ReportData, metric: &str) -> Table {
             let cell = data.cell(point, variant);
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
             row.push(quantity.maybe(summary.and_then(|summary| summary.median)));
-            row.push(quantity.interval(summary.and_then(|summary| summary.ci95)));
+            let deterministic = cell.is_some_and(|cell| cell.deterministic);
+            let interval = summary.and_then(|summary| summary.ci95);
+            row.push(quantity.interval_unless(deterministic, interval));
         }
         table.row(row);
     }

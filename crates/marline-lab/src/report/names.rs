@@ -188,6 +188,18 @@ impl Quantity {
         value.map_or_else(nothing, |value| self.text(value))
     }
 
+    /// The text of an interval of the metric, or that there is none because nothing is random.
+    pub(super) fn interval_unless(
+        &self,
+        deterministic: bool,
+        interval: Option<Interval>,
+    ) -> String {
+        match deterministic {
+            true => "deterministic".to_owned(),
+            false => self.interval(interval),
+        }
+    }
+
     /// The text of an interval of the metric.
     pub(super) fn interval(&self, interval: Option<Interval>) -> String {
         interval.map_or_else(nothing, |[low, high]| {

@@ -52,7 +52,8 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
                 None => row.quantity.maybe(row.measured),
                 Some(ends) => ends.map(|end| row.quantity.text(end)).join(" to "),
             },
-            row.quantity.interval(row.interval),
+            row.quantity
+                .interval_unless(row.deterministic, row.interval),
             row.quantity.text(row.published),
         ];
         let mut cells = data.points.row(&row.who, &row.point, cells);
@@ -117,6 +118,7 @@ fn once_each(rows: Vec<Row>) -> Vec<Row> {
                 row.is_shared = true;
                 row.measured = None;
                 row.interval = None;
+                row.deterministic = false;
                 once.push(row);
             }
         }
@@ -153,6 +155,8 @@ struct Row {
     is_shared: bool,
     /// The smallest and the largest measured value of these points.
     spread: Option<[f64; 2]>,
+    /// Whether the measured value is exact.
+    deterministic: bool,
     interval: Option<Interval>,
     published: f64,
     source: String,
@@ -177,10 +181,9 @@ impl Row {
             .points
             .find(&value.parameters)
             .zip(data.variant(&value.variant));
-        let summary = place.and_then(|(point, variant)| {
-            let cell = data.cell(point, variant)?;
-            cell.metrics.get(&value.metric)
-        });
+        let cell = place.and_then(|(point, variant)| data.cell(point, variant));
+        let summary = cell.and_then(|cell| cell.metrics.get(&value.metric));
+        let deterministic = cell.is_some_and(|cell| cell.deterministic);
         let drawn = || {
             let (point, variant) = place?;
             let values = data.values(point, variant, &value.metric);
@@ -198,7 +201,9 @@ impl Row {
             quantity: Quantity::of_statistic(&value.metric, value.statistic),
             statistic: Some(value.statistic),
             measured: summary.and_then(|summary| value.statistic.of(summary)),
+            deterministic,
             interval: match value.statistic {
+                _ if deterministic => None,
                 Statistic::Median => summary.and_then(|summary| summary.ci95),
                 _ => drawn(),
             },
@@ -219,6 +224,7 @@ impl Row {
             quantity: Quantity::plain(&name, Unit::Percent),
             statistic: None,
             measured: result.improvement_percent,
+            deterministic: result.deterministic,
             interval: result.ci95,
             published: result.published_percent?,
             source: result.source.clone().unwrap_or_default(),
@@ -235,6 +241,7 @@ impl Row {
             quantity: correlations::quantity(result),
             statistic: None,
             measured: result.r,
+            deterministic: false,
             interval: result.r.and_then(|r| correlations::interval(r, result.n)),
             published: result.published?,
             source: result.source.clone().unwrap_or_default(),

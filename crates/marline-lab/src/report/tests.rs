@@ -466,10 +466,11 @@ fn each_claim_has_a_verdict_and_its_counts() {
         ["Claims", "Comparison with published values"]
     );
     for text in [
-        "</span> Holds.</strong> fast beats slow wherever the paper reports it: in 2 of 2 comparisons; \
-         better with 95 % confidence in 2, worse in 0.</p>",
-        "</span> Does not hold.</strong> fast gains at least as much as in &lt;the paper&gt;: in 1 of 2 \
-         comparisons (2 needed)",
+        "</span> Holds.</strong> fast beats slow wherever the paper reports it: met in 2 of 2 comparisons, \
+         not met in 0, undecided in 0 (by value alone, met in 2); better with 95 % confidence in 2, worse in 0, where \
+         chance alone would give 0.1 of each; corrected for 2 comparisons it holds: met in 2",
+        "</span> Does not hold.</strong> fast gains at least as much as in &lt;the paper&gt;: met in 1 of \
+         2 comparisons, not met in 1",
         "<p>The paper&#39;s slow is slower.</p>",
         "Comparisons that do not meet the claim (1):",
         ">21\u{a0}%</td>",

@@ -10,7 +10,7 @@ use super::differences::{SettingDifference, differences};
 use super::must::at;
 use super::{CellResult, MustResult, Results, RunFailure};
 use crate::scenario::Value;
-use crate::stats::Interval;
+use crate::stats::{Interval, Summary};
 
 /// The changes between two sets of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,16 +83,17 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
                 let after = other.metrics.get(metric)?;
                 let (a, b) = (before.median?, after.median?);
                 let change = 100.0 * (b / a - 1.0);
+                let (a_ci95, b_ci95) = (interval(cell, before), interval(other, after));
                 Some(Change {
                     variant: cell.variant.clone(),
                     parameters: cell.parameters.clone(),
                     metric: metric.clone(),
                     a,
-                    a_ci95: before.ci95,
+                    a_ci95,
                     b,
-                    b_ci95: after.ci95,
+                    b_ci95,
                     change_percent: change.is_finite().then_some(change),
-                    apart: match (before.ci95, after.ci95) {
+                    apart: match (a_ci95, b_ci95) {
                         (Some(a), Some(b)) => a[1] < b[0] || b[1] < a[0],
                         _ => false,
                     },
@@ -132,6 +133,14 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
 }
 
 /// The claims of the first results, then those that only the second have.
+/// The interval of the median; that of an exact one is the value alone.
+fn interval(cell: &CellResult, summary: &Summary) -> Option<Interval> {
+    match cell.deterministic {
+        true => summary.median.map(|exact| [exact; 2]),
+        false => summary.ci95,
+    }
+}
+
 fn musts(a: &Results, b: &Results) -> Vec<MustChange> {
     let find = |results: &Results, text: &str| {
         let mut musts = results.must.iter();
@@ -284,7 +293,7 @@ impl Changes {
     /// A line for each verdict.
     fn musts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |must: &Option<MustResult>| match must {
-            Some(must) => format!("{} ({} of {})", must.verdict(), must.met, must.of),
+            Some(must) => format!("{} ({} of {})", must.verdict, must.met, must.of),
             None => "no such claim".to_owned(),
         };
         for MustChange { text, a, b } in &self.must {

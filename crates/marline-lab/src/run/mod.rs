@@ -33,7 +33,7 @@ pub(crate) use files::{is_results, write};
 pub use inputs::Inputs;
 pub use journal::{StoredRuns, read};
 pub use merge::{merge, rebuild};
-pub use must::MustResult;
+pub use must::{Corrected, MustResult, Verdict};
 pub use plan::Plan;
 pub use record::Record;
 pub use results::{CellResult, ComparisonResult, CorrelationResult, PublishedResult, Results};

@@ -1,14 +1,70 @@
 //! Verdicts: whether results meet an experiment's claims.
 
+mod evidence;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use self::evidence::{Answer, Evidence, ONE_SIDE, remaining};
 use super::ComparisonResult;
 use crate::scenario::{Claim, Must, Value};
 
 /// The verdict on a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Verdict {
+    /// Enough comparisons meet it, each with its whole 95 % interval.
+    #[serde(rename = "holds")]
+    Holds,
+    /// So many do not meet it, each with its whole interval, that the others are too few.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+    /// Neither: more repeats would decide.
+    #[serde(rename = "undecided")]
+    Undecided,
+    /// It depends on values that were not measured.
+    #[serde(rename = "not known")]
+    NotKnown,
+}
+
+impl Verdict {
+    /// The verdict in words, as in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "undecided",
+            Self::NotKnown => "not known",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The verdict if the many comparisons of a claim are taken into account: among those that are taken to meet it, or not to
+/// meet it, at most 2.5 % are so by chance (false discovery rate; Benjamini and Hochberg, 1995).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Corrected {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Comparisons that meet it.
+    pub met: usize,
+    /// Comparisons that do not.
+    pub not_met: usize,
+    /// Comparisons in which the first variant is better.
+    pub better: usize,
+    /// Comparisons in which it is worse.
+    pub worse: usize,
+}
+
+/// The verdict on a claim, with the comparisons that it depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MustResult {
@@ -19,24 +75,42 @@ pub struct MustResult {
     pub explanation: Option<String>,
     /// The claim, as a condition.
     pub claim: Claim,
-    /// Whether it holds; `None` if too little was measured to decide.
-    pub holds: Option<bool>,
+    /// The difference that does not count against it, in percent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub margin_percent: f64,
+    /// The verdict, by the intervals of the comparisons.
+    pub verdict: Verdict,
+    /// Whether the verdict is that it holds.
+    pub holds: bool,
+    /// The verdict with a correction for many comparisons.
+    pub corrected: Corrected,
     /// Comparisons that it covers.
     pub of: usize,
-    /// Comparisons that meet it.
+    /// Comparisons that meet it, with their whole 95 % intervals.
     pub met: usize,
+    /// Comparisons whose measured value meets it, whatever their interval is.
+    pub met_by_value: usize,
     /// Comparisons required to meet it.
     pub needed: usize,
     /// Comparisons in which the first variant is better with 95 % confidence, by [`ComparisonResult::sure_interval`].
     pub better: usize,
     /// Comparisons in which it is worse with 95 % confidence.
     pub worse: usize,
+    /// The expected number of `better`, of `worse`, of `met` and of `violations` if chance alone decided: 2.5 % of all.
+    pub by_chance: f64,
     /// Comparisons in which not every repeat has a valid pair.
     pub incomplete: usize,
     /// Comparisons without a measured improvement.
     pub unmeasured: usize,
-    /// Comparisons that do not meet it.
+    /// Comparisons that do not meet it, with their whole intervals.
     pub violations: Vec<ComparisonResult>,
+    /// Comparisons whose intervals do not decide.
+    pub open: Vec<ComparisonResult>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(percent: &f64) -> bool {
+    *percent == 0.0
 }
 
 /// A comparison that a claim covers.
@@ -69,71 +143,143 @@ impl Covered<'_> {
     }
 }
 
+/// Numbers of comparisons of a claim.
+#[derive(Clone, Copy)]
+struct Counts {
+    of: usize,
+    met: usize,
+    not_met: usize,
+    unmeasured: usize,
+    needed: usize,
+}
+
+impl Counts {
+    const fn verdict(self) -> Verdict {
+        match self {
+            Self { of: 0, .. } => Verdict::NotKnown,
+            Self { met, needed, .. } if met >= needed => Verdict::Holds,
+            // Even if all others met the claim, they would be too few.
+            Self {
+                of,
+                not_met,
+                needed,
+                ..
+            } if of - not_met < needed => Verdict::DoesNotHold,
+            Self { unmeasured: 0, .. } => Verdict::Undecided,
+            _ => Verdict::NotKnown,
+        }
+    }
+}
+
 impl MustResult {
     /// Checks the claim of `must` against `covered` comparisons, each of which has `repeats` pairs if all runs count.
     pub(super) fn judge(must: &Must, covered: &[Covered<'_>], repeats: u32) -> Self {
         let claim = must.claim;
+        let margin = must.margin_percent;
         let covered: Vec<_> = covered.iter().filter(|one| one.counts(claim)).collect();
-        let of = covered.len();
+        let measured: Vec<_> = covered.iter().filter(|one| one.is_measured()).collect();
+        let (mut violations, mut open) = (Vec::new(), Vec::new());
+        let mut evidence = Vec::new();
+        for one in &measured {
+            let found = Evidence::of(claim, margin, one.result, one.gain);
+            match found.answer {
+                Answer::Met => {}
+                Answer::NotMet => violations.push(one.result.clone()),
+                Answer::Open => open.push(one.result.clone()),
+            }
+            evidence.push(found);
+        }
+        let by_value = measured.iter().filter(|one| {
+            let percent = one.result.improvement_percent;
+            percent.is_some_and(|percent| claim.is_met(percent + margin, one.measure()))
+        });
+        let is_better: Vec<_> = covered
+            .iter()
+            .map(|one| Evidence::of_better(one.result))
+            .collect();
         let sure = |is: fn([f64; 2]) -> bool| {
             let intervals = covered.iter().filter_map(|one| one.result.sure_interval());
             intervals.filter(|interval| is(*interval)).count()
         };
-        let (mut met, mut unmeasured, mut violations) = (0, 0, Vec::new());
-        for one in &covered {
-            match one.result.improvement_percent.filter(|_| one.is_measured()) {
-                None => unmeasured += 1,
-                Some(percent) if claim.is_met(percent, one.measure()) => met += 1,
-                Some(_) => violations.push(one.result.clone()),
-            }
-        }
-        let needed = claim.needed(of);
-        let is_short = |one: &&&Covered<'_>| one.result.pairs < repeats as usize;
-        let holds = match of {
-            0 => None,
-            _ if met >= needed => Some(true),
-            // Even if all unmeasured comparisons met the claim, they would be too few.
-            _ if met + unmeasured < needed => Some(false),
-            _ => None,
+        let corrected = |evidence: &[Evidence], p: fn(&Evidence) -> f64| {
+            remaining(evidence.iter().map(p).collect(), ONE_SIDE)
         };
+        let of = covered.len();
+        let counts = Counts {
+            of,
+            met: measured.len() - violations.len() - open.len(),
+            not_met: violations.len(),
+            unmeasured: of - measured.len(),
+            needed: claim.needed(of),
+        };
+        let with_correction = Counts {
+            met: corrected(&evidence, |found| found.p_met),
+            not_met: corrected(&evidence, |found| found.p_not_met),
+            ..counts
+        };
+        let verdict = counts.verdict();
+        let is_short = |one: &&&Covered<'_>| one.result.pairs < repeats as usize;
         let explanation = must.explanation.clone();
         Self {
             text: must.text.clone(),
-            explanation: explanation.filter(|_| holds == Some(false)),
+            explanation: explanation.filter(|_| verdict == Verdict::DoesNotHold),
             claim,
-            holds,
+            margin_percent: margin,
+            verdict,
+            holds: verdict == Verdict::Holds,
+            corrected: Corrected {
+                verdict: with_correction.verdict(),
+                met: with_correction.met,
+                not_met: with_correction.not_met,
+                better: corrected(&is_better, |found| found.p_met),
+                worse: corrected(&is_better, |found| found.p_not_met),
+            },
             of,
-            met,
-            needed,
+            met: counts.met,
+            met_by_value: by_value.count(),
+            needed: counts.needed,
             better: sure(|[low, _]| low > 0.0),
             worse: sure(|[_, high]| high < 0.0),
+            by_chance: of as f64 * ONE_SIDE,
             incomplete: covered.iter().filter(is_short).count(),
-            unmeasured,
+            unmeasured: counts.unmeasured,
             violations,
-        }
-    }
-
-    /// `holds`, `does not hold` or `not known`.
-    pub const fn verdict(&self) -> &'static str {
-        match self.holds {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None => "not known",
+            open,
         }
     }
 
     /// The number of comparisons that meet the claim, and their confidence, as text.
     pub fn tally(&self) -> String {
-        let mut text = format!("in {} of {} comparisons", self.met, self.of);
-        if matches!(
-            self.claim,
-            Claim::ReachesPublishedIn(_) | Claim::BetterIn(_) | Claim::IdealRatioAtMost(_)
-        ) {
+        let mut text = format!("met in {} of {} comparisons", self.met, self.of);
+        if self.needed < self.of {
             text.push_str(&format!(" ({} needed)", self.needed));
         }
         text.push_str(&format!(
-            "; better with 95 % confidence in {}, worse in {}",
-            self.better, self.worse
+            ", not met in {}, undecided in {} (by value alone, met in {})",
+            self.violations.len(),
+            self.open.len(),
+            self.met_by_value
+        ));
+        text.push_str(&format!(
+            "; better with 95 % confidence in {}, worse in {}, where chance alone would give {} of each",
+            self.better,
+            self.worse,
+            one_decimal(self.by_chance)
+        ));
+        let corrected = &self.corrected;
+        text.push_str(&format!(
+            "; corrected for {} comparisons it {}: met in {}, not met in {}, better in {}, worse in {}",
+            self.of,
+            match corrected.verdict {
+                Verdict::Holds => "holds",
+                Verdict::DoesNotHold => "does not hold",
+                Verdict::Undecided => "is undecided",
+                Verdict::NotKnown => "is not known",
+            },
+            corrected.met,
+            corrected.not_met,
+            corrected.better,
+            corrected.worse
         ));
         if self.unmeasured > 0 {
             text.push_str(&format!("; not measured in {}", self.unmeasured));
@@ -145,13 +291,19 @@ impl MustResult {
     }
 }
 
-/// Violations shown on a terminal.
+/// A number with one decimal, if it has any: 5, 0.6.
+fn one_decimal(number: f64) -> String {
+    let tenths = (number * 10.0).round() / 10.0;
+    format!("{tenths}")
+}
+
+/// Comparisons of each kind shown on a terminal.
 const SHOWN: usize = 12;
 
-/// Lines for a terminal: the verdict, the counts, and the violations.
+/// Lines for a terminal: the verdict, the counts, and the comparisons that do not meet it.
 impl fmt::Display for MustResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.verdict(), self.text)?;
+        writeln!(f, "{}: {}", self.verdict, self.text)?;
         writeln!(f, "  {}", self.tally())?;
         if let Some(explanation) = &self.explanation {
             writeln!(f, "  {explanation}")?;
@@ -160,8 +312,15 @@ impl fmt::Display for MustResult {
             writeln!(f, "  not met by {}", compared(result))?;
         }
         match self.violations.len().saturating_sub(SHOWN) {
+            0 => {}
+            more => writeln!(f, "  and not met in {more} more comparisons")?,
+        }
+        for result in self.open.iter().take(SHOWN) {
+            writeln!(f, "  undecided for {}", compared(result))?;
+        }
+        match self.open.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => writeln!(f, "  and not met in {more} more comparisons"),
+            more => writeln!(f, "  and undecided in {more} more comparisons"),
         }
     }
 }
@@ -184,7 +343,9 @@ fn compared(result: &ComparisonResult) -> String {
         result.b
     );
     let mut beside = Vec::new();
-    if let Some([low, high]) = result.ci95 {
+    if result.deterministic {
+        beside.push("deterministic".to_owned());
+    } else if let Some([low, high]) = result.ci95 {
         let [low, high] = if is_worse { [-high, -low] } else { [low, high] };
         beside.push(format!("95 % interval: {low:.1} to {high:.1} %"));
     }

@@ -129,6 +129,13 @@ pub struct CellResult {
     pub metrics: BTreeMap<String, Summary>,
     /// The median ratio of the first metric to the ideal of the links, if it is a time and the ideal is known.
     pub ideal_ratio: Option<f64>,
+    /// The 95 % confidence interval of that median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ideal_ratio_ci95: Option<Interval>,
+    /// Whether all repeats, at least two, gave the same values of all metrics: nothing in it is random, so that its values
+    /// have no intervals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
 }
 
 /// Two variants at a point.
@@ -151,6 +158,9 @@ pub struct ComparisonResult {
     pub improvement_percent: Option<f64>,
     /// The 95 % confidence interval of the improvement.
     pub ci95: Option<Interval>,
+    /// Whether both variants are [deterministic](CellResult::deterministic): the improvement is exact, and has no interval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
     /// The published improvement.
     pub published_percent: Option<f64>,
     /// The source of the published value.
@@ -158,9 +168,13 @@ pub struct ComparisonResult {
 }
 
 impl ComparisonResult {
-    /// The 95 % confidence interval of the improvement, if there are enough pairs for it to be reliable.
+    /// The 95 % confidence interval of the improvement, if there are enough pairs for it to be reliable. That of an exact
+    /// improvement is that value alone.
     pub fn sure_interval(&self) -> Option<Interval> {
-        self.ci95.filter(|_| self.pairs >= MIN_SURE)
+        match self.deterministic {
+            true => self.improvement_percent.map(|exact| [exact; 2]),
+            false => self.ci95.filter(|_| self.pairs >= MIN_SURE),
+        }
     }
 }
 

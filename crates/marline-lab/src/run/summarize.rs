@@ -16,7 +16,8 @@ use super::{
 };
 use crate::scenario::{Alone, Claim, Comparison, Correlation, Must};
 use crate::stats::{
-    Statistic, Summary, is_better_larger, pearson, quantile, ratio_interval, sorted,
+    Interval, Statistic, Summary, interval, is_better_larger, pearson, quantile, ratio_interval,
+    sorted,
 };
 
 /// The metric of the ideal completion time that the links allow.
@@ -106,9 +107,13 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
             .iter()
             .filter_map(|one| {
                 let variant = find(&one.variant)?;
-                let cell = summaries.get(one.point * variants + variant)?;
+                let index = one.point * variants + variant;
+                let cell = summaries.get(index)?;
                 Some(match must.claim {
-                    Claim::ReachesValue(value) => beside_value(cell, one, value),
+                    Claim::ReachesValue(value) => {
+                        let interval = interval_of(plan, one, cell, &cells[index], seed);
+                        beside_value(cell, one, value, interval)
+                    }
                     _ => beside_ideal(cell, one),
                 })
             })
@@ -199,8 +204,10 @@ fn summarize_cell(
             ratios.push(value / ideal);
         }
     }
+    let deterministic = is_deterministic(records);
     let summaries = values.filter_map(|(name, values)| {
-        let summary = Summary::of(&values, plan.resamples, seed.of(name))?;
+        let mut summary = Summary::of(&values, plan.resamples, seed.of(name))?;
+        summary.ci95 = summary.ci95.filter(|_| !deterministic);
         Some((name.to_owned(), summary))
     });
     CellResult {
@@ -212,24 +219,69 @@ fn summarize_cell(
         invalid: count(records.iter().filter_map(|record| record.invalid.as_ref())),
         metrics: summaries.collect(),
         ideal_ratio: Some(quantile(&sorted(&ratios), 0.5)).filter(|ratio| ratio.is_finite()),
+        ideal_ratio_ci95: interval(
+            &ratios,
+            Statistic::Median,
+            plan.resamples,
+            seed.of("ideal_ratio"),
+        )
+        .filter(|_| !deterministic),
+        deterministic,
     }
+}
+
+/// Whether all of at least two runs have the same metrics, to the last bit: what is drawn at random shows in some metric.
+fn is_deterministic(records: &[&Record]) -> bool {
+    let is_same = |pair: &[&Record]| pair[0].metrics == pair[1].metrics;
+    records.len() > 1
+        && records.iter().all(|record| record.counts())
+        && records.windows(2).all(is_same)
+}
+
+/// The interval of the statistic of `alone` in its cell.
+fn interval_of(
+    plan: &Plan,
+    alone: &Alone,
+    cell: &CellResult,
+    records: &[&Record],
+    seed: Seed,
+) -> Option<Interval> {
+    if cell.deterministic {
+        return None;
+    }
+    if alone.statistic == Statistic::Median {
+        return cell.metrics.get(&alone.metric)?.ci95;
+    }
+    let observed = records
+        .iter()
+        .filter_map(|record| record.observed(&alone.metric));
+    let values: Vec<_> = observed.collect();
+    let seed = seed.of("claim").of(&alone.metric).nth(alone.point as u64);
+    interval(&values, alone.statistic, plan.resamples, seed)
 }
 
 /// A cell compared with the ideal: the reduction of `metric`'s median below it.
 fn beside_ideal(cell: &CellResult, alone: &Alone) -> ComparisonResult {
+    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
     ComparisonResult {
         b: "the ideal".to_owned(),
-        improvement_percent: cell.ideal_ratio.map(|ratio| 100.0 * (1.0 - ratio)),
+        improvement_percent: cell.ideal_ratio.map(percent),
+        ci95: cell
+            .ideal_ratio_ci95
+            .map(|[low, high]| [percent(high), percent(low)]),
         ..beside(cell, alone)
     }
 }
 
-/// A cell compared with a value: the improvement of the statistic in percent of it.
-fn beside_value(cell: &CellResult, alone: &Alone, value: f64) -> ComparisonResult {
+/// A cell compared with a value: the improvement of the statistic, which has this interval, in percent of it.
+fn beside_value(
+    cell: &CellResult,
+    alone: &Alone,
+    value: f64,
+    interval: Option<Interval>,
+) -> ComparisonResult {
     let summary = cell.metrics.get(&alone.metric);
     let percent = |measured: f64| improvement_percent(&alone.metric, measured / value);
-    let interval = summary.and_then(|summary| summary.ci95);
-    let interval = interval.filter(|_| alone.statistic == Statistic::Median);
     ComparisonResult {
         b: format!("the claimed {value}"),
         improvement_percent: summary
@@ -257,6 +309,7 @@ fn beside(cell: &CellResult, alone: &Alone) -> ComparisonResult {
             .map_or(0, |summary| summary.n),
         improvement_percent: None,
         ci95: None,
+        deterministic: cell.deterministic,
         published_percent: None,
         source: None,
     }
@@ -313,9 +366,11 @@ fn compare_seeded(
         .zip(of(&theirs))
         .map(|(ours, theirs)| percent(ours / theirs))
         .filter(|improvement| improvement.is_finite());
+    let deterministic = is_deterministic(a) && is_deterministic(b);
     // Without the statistics themselves, resamples would consist of the few that have them.
-    let interval =
-        improvement.and_then(|_| ratio_interval(&ours, &theirs, statistic, resamples, seed));
+    let interval = improvement
+        .filter(|_| !deterministic)
+        .and_then(|_| ratio_interval(&ours, &theirs, statistic, resamples, seed));
     ComparisonResult {
         parameters: BTreeMap::new(),
         metric: comparison.metric.clone(),
@@ -328,6 +383,7 @@ fn compare_seeded(
             let [a, b] = bounds.map(percent);
             [a.min(b), a.max(b)]
         }),
+        deterministic,
         published_percent: None,
         source: comparison.source.clone(),
     }

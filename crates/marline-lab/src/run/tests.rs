@@ -158,21 +158,39 @@ fn a_claim_about_a_value_holds_if_every_point_reaches_it() {
             .collect();
         (results.must[0].clone(), sorted(&medians))
     };
-    let (_, medians) = verdict(1.0);
-    // Of times, smaller ones are better.
-    let (must, _) = verdict(medians[2]);
-    assert_eq!((must.holds, must.met, must.of), (Some(true), 3, 3));
-    let between = f64::midpoint(medians[1], medians[2]);
-    let (must, _) = verdict(between);
-    assert_eq!((must.holds, must.met, must.needed), (Some(false), 2, 3));
+    let (must, medians) = verdict(1.4);
+    // Of times, smaller ones are better, and none is above 4/3.
+    assert_eq!((must.verdict, must.met, must.of), (Verdict::Holds, 3, 3));
+    let (must, _) = verdict(0.9);
+    assert_eq!(
+        (must.verdict, must.violations.len()),
+        (Verdict::DoesNotHold, 3)
+    );
     let violation = &must.violations[0];
-    assert_eq!(violation.b, format!("the claimed {between}"));
+    assert_eq!(violation.b, "the claimed 0.9");
     let [low, high] = violation.ci95.unwrap();
     let worse = violation.improvement_percent.unwrap();
     assert!(
         low <= worse && worse <= high && worse < 0.0,
         "{violation:?}"
     );
+    // All medians reach it, but not their intervals.
+    let (must, _) = verdict(medians[2]);
+    assert_eq!((must.verdict, must.met_by_value), (Verdict::Undecided, 3));
+}
+
+#[test]
+fn other_statistics_than_the_median_have_intervals_of_their_own() {
+    let verdict = |value: f64| {
+        let must = format!(
+            "{TEXT}[[must]]\ntext = 'short'\na = 'slow'\nstatistic = 'mean'\nreaches_value = {value}\n"
+        );
+        let experiment = Experiment::parse(&must, "fake.toml", &[]).unwrap();
+        let finished = run(&experiment, &fake, &options(None), &mut |_| {}).unwrap();
+        finished.results.unwrap().must.pop().unwrap().verdict
+    };
+    assert_eq!(verdict(1.4), Verdict::Holds);
+    assert_eq!(verdict(0.9), Verdict::DoesNotHold);
 }
 
 #[test]
@@ -189,22 +207,87 @@ fn a_claim_about_the_ideal_is_about_the_median_of_the_points() {
             .collect::<Vec<_>>();
         (results.must[0].clone(), sorted(&ratios))
     };
-    let (_, ratios) = verdict(1.0);
-    let middle = f64::midpoint(ratios[1], ratios[2]);
-    let (must, _) = verdict(middle);
-    assert_eq!(
-        (must.holds, must.met, must.needed, must.of),
-        (Some(true), 2, 2, 3)
-    );
+    // Ratios are from 2 to 8/3.
+    let (must, ratios) = verdict(2.7);
+    assert_eq!((must.verdict, must.needed, must.of), (Verdict::Holds, 2, 3));
+    let (must, _) = verdict(1.9);
+    assert_eq!(must.verdict, Verdict::DoesNotHold);
     assert_eq!(must.violations[0].b, "the ideal");
-    let below = f64::midpoint(ratios[0], ratios[1]);
-    let (must, _) = verdict(below);
-    assert_eq!((must.holds, must.met), (Some(false), 1));
+    let (must, _) = verdict(f64::midpoint(ratios[1], ratios[2]));
+    assert_eq!((must.verdict, must.met_by_value), (Verdict::Undecided, 2));
     assert!(
-        must.tally().starts_with("in 1 of 3 comparisons (2 needed)"),
+        must.tally().contains("of 3 comparisons (2 needed)"),
         "{}",
         must.tally()
     );
+}
+
+#[test]
+fn equal_variants_are_hardly_ever_told_apart() {
+    let text =
+        format!("{TEXT}[[must]]\ntext = 'better'\na = 'fast'\nb = 'slow'\nat_least_percent = 0\n");
+    // Both variants draw from one distribution, and independently.
+    let backend = |job: &Job| {
+        let seed = Seed::new(job.seed).of(&job.variant);
+        let noise = (seed.rng().next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let metrics = BTreeMap::from([("completion_s".to_owned(), 1.0 + noise / 3.0)]);
+        Ok(Outcome {
+            metrics,
+            ..Outcome::default()
+        })
+    };
+    let (mut by_value, mut decided) = (0, 0);
+    for seed in 0..20 {
+        let mut experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
+        experiment.seed = seed;
+        experiment.points.truncate(1);
+        experiment.cells.truncate(2);
+        experiment.comparisons[0].points = vec![0];
+        experiment.musts[0].checks.truncate(1);
+        experiment.repeats = 30;
+        let finished = run(&experiment, &backend, &options(None), &mut |_| {}).unwrap();
+        let must = finished.results.unwrap().must.pop().unwrap();
+        by_value += must.met_by_value;
+        decided += usize::from(must.verdict != Verdict::Undecided);
+    }
+    assert!((5..=15).contains(&by_value), "{by_value}");
+    assert!(decided <= 3, "{decided}");
+}
+
+#[test]
+fn a_cell_without_randomness_has_no_interval() {
+    let backend = |job: &Job| {
+        let random = job.parameters["link.loss"] != "0%" && job.repeat.is_multiple_of(2);
+        let time = if &*job.variant == "fast" { 0.8 } else { 1.0 };
+        let metrics = [
+            ("completion_s", time),
+            ("losses", f64::from(u8::from(random))),
+        ];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), value));
+        Ok(Outcome {
+            metrics: metrics.into(),
+            ..Outcome::default()
+        })
+    };
+    let text =
+        format!("{TEXT}[[must]]\ntext = 'better'\na = 'fast'\nb = 'slow'\nat_least_percent = 15\n");
+    let mut experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
+    experiment.repeats = 2;
+    let finished = run(&experiment, &backend, &options(None), &mut |_| {}).unwrap();
+    let results = finished.results.unwrap();
+    let cells = &results.cells;
+    assert!(cells[0].deterministic && cells[1].deterministic);
+    assert_eq!(cells[0].metrics["completion_s"].ci95, None);
+    // The same times, but of runs that differ.
+    assert!(!cells[2].deterministic && cells[2].metrics["completion_s"].ci95.is_some());
+    let [lossless, lossy, _] = &results.comparisons[..] else {
+        panic!()
+    };
+    assert!(lossless.deterministic && lossless.ci95.is_none());
+    assert!(!lossy.deterministic);
+    // Two repeats are too few where something is random.
+    let must = &results.must[0];
+    assert_eq!((must.met, must.open.len()), (1, 2));
 }
 
 #[test]
@@ -616,11 +699,12 @@ fn claims_that_depend_on_runs_beyond_their_time_limit_are_not_known() {
             _ => fake(job),
         };
         let finished = run(&experiment, &backend, &options(None), &mut |_| {}).unwrap();
-        finished.results.unwrap().must.pop().unwrap().holds
+        finished.results.unwrap().must.pop().unwrap().verdict
     };
-    assert_eq!(verdict(0), Some(true));
-    assert_eq!(verdict(2), Some(true));
-    assert_eq!(verdict(5), None);
+    assert_eq!(verdict(0), Verdict::Holds);
+    // The upper end of the median's interval is among the runs that took longer.
+    assert_eq!(verdict(3), Verdict::Undecided);
+    assert_eq!(verdict(5), Verdict::NotKnown);
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct Must {
     pub explanation: Option<String>,
     /// The claim, as a condition.
     pub claim: Claim,
+    /// The difference that does not count against it, in percent.
+    #[serde(default)]
+    pub margin_percent: f64,
     /// The comparisons that it covers, at least one; none if the claim is [about single variants](Claim::is_of_one).
     pub checks: Vec<Check>,
     /// The covered variants, if the claim is about single ones.
@@ -54,8 +57,8 @@ pub struct Check {
     pub gain: Option<usize>,
 }
 
-/// A condition on improvements: over another variant, over the ideal, or over a value. It applies to the measured
-/// improvement, not to its interval.
+/// A condition on improvements: over another variant, over the ideal, or over a value. A comparison meets it if its whole
+/// 95 % interval does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -146,6 +149,7 @@ pub(super) fn expand(
             explanation: entry.explanation.clone(),
             text: entry.text.clone(),
             claim: entry.claim,
+            margin_percent: entry.margin_percent,
             checks: Vec::new(),
             alone: alone.collect(),
         });
@@ -205,6 +209,7 @@ pub(super) fn expand(
         explanation: entry.explanation.clone(),
         text: entry.text.clone(),
         claim: entry.claim,
+        margin_percent: entry.margin_percent,
         checks,
         alone: Vec::new(),
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use marline_lab::run::{ComparisonResult, Results};
+use marline_lab::run::{self, ComparisonResult, Results};
 use marline_lab::scenario::Value;
 use marline_lab::stats::Statistic;
 use serde::{Deserialize, Serialize};
@@ -102,8 +102,19 @@ pub(crate) struct Excerpt {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Verdict {
     pub(crate) text: String,
-    pub(crate) holds: Option<bool>,
-    /// Comparisons that meet it.
+    /// By the intervals of the comparisons; `None` for runs of which only the values are kept.
+    #[serde(default)]
+    pub(crate) verdict: Option<run::Verdict>,
+    /// The verdict with a correction for many comparisons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) corrected: Option<run::Verdict>,
+    /// Comparisons that meet it with their whole intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sure: Option<usize>,
+    /// Comparisons that do not, with their whole intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_met: Option<usize>,
+    /// Comparisons whose values meet it.
     pub(crate) met: usize,
     /// Comparisons that have to meet it.
     pub(crate) needed: usize,
@@ -176,8 +187,11 @@ impl Excerpt {
         let correlations = correlations.collect();
         let claims = results.must.iter().map(|must| Verdict {
             text: must.text.clone(),
-            holds: must.holds,
-            met: must.met,
+            verdict: Some(must.verdict),
+            corrected: Some(must.corrected.verdict),
+            sure: Some(must.met),
+            not_met: Some(must.violations.len()),
+            met: must.met_by_value,
             needed: must.needed,
             of: must.of,
             explanation: must.explanation.clone(),
@@ -402,8 +416,10 @@ fn student(degrees: usize) -> f64 {
 /// The improvement of `pair` at `point` and the ends of its interval, as far as tables show them.
 fn gain(results: &Results, pair: &Pair, point: &BTreeMap<String, Value>) -> Option<[f64; 3]> {
     let found = comparison(results, pair, point)?;
-    let [low, high] = found.ci95?;
-    let tenths = [found.improvement_percent?, low, high].map(|percent| (percent * 10.0).round());
+    let value = found.improvement_percent?;
+    let exact = found.deterministic.then_some([value; 2]);
+    let [low, high] = exact.or(found.ci95)?;
+    let tenths = [value, low, high].map(|percent| (percent * 10.0).round());
     Some(tenths.map(|tenths| tenths / 10.0))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use marline_lab::run::Verdict;
 use marline_lab::scenario::Value;
 use marline_lab::stats::Statistic;
 use serde::Deserialize;
@@ -381,16 +382,40 @@ pub(crate) fn verdicts(excerpt: &Excerpt) -> String {
     let mut text = line(["claim", "", "comparisons"].into_iter());
     text += &line(["---"; 3].into_iter());
     for claim in &excerpt.claims {
-        let verdict = match claim.holds {
-            Some(true) => "holds",
-            Some(false) => "**does not hold**",
-            None => "not known",
+        let is_met = claim.met >= claim.needed;
+        let verdict = match (claim.verdict, claim.corrected) {
+            (None, _) => by_value(is_met).to_owned(),
+            (Some(verdict), Some(corrected)) if corrected != verdict => {
+                format!("{}, corrected: {corrected}", emphasized(verdict))
+            }
+            (Some(verdict), _) => emphasized(verdict),
         };
-        let met = match claim.needed == claim.of {
+        let mut met = match claim.needed == claim.of {
             true => format!("{} of {}", claim.met, claim.of),
             false => format!("{} of {}, {} needed", claim.met, claim.of, claim.needed),
         };
-        text += &line([claim.text.as_str(), verdict, &met].into_iter());
+        if let (Some(sure), Some(not_met)) = (claim.sure, claim.not_met) {
+            met += &format!(
+                "; sure: {sure} met, {not_met} not, {} open",
+                claim.of.saturating_sub(sure + not_met)
+            );
+        }
+        text += &line([claim.text.as_str(), &verdict, &met].into_iter());
     }
     text
+}
+
+/// Of runs of which no intervals are kept.
+const fn by_value(is_met: bool) -> &'static str {
+    match is_met {
+        true => "holds by value",
+        false => "**does not hold** by value",
+    }
+}
+
+fn emphasized(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::DoesNotHold => format!("**{verdict}**"),
+        _ => verdict.to_string(),
+    }
 }

@@ -100,6 +100,7 @@ fn verdicts_are_shown_as_words() {
         .verdict(Verdict::Holds, "d")
         .verdict(Verdict::Fails, "e")
         .verdict(Verdict::Unknown, "f")
+        .verdict(Verdict::Undecided, "g")
         .render();
     assert_nested(&page);
     for part in [
@@ -110,6 +111,7 @@ fn verdicts_are_shown_as_words() {
         "Holds.",
         "Does not hold.",
         "Not known.",
+        "Undecided.",
     ] {
         assert!(page.contains(part), "{part} is missing");
     }

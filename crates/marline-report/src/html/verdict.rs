@@ -13,7 +13,9 @@ pub enum Verdict {
     Holds,
     /// The claim does not hold.
     Fails,
-    /// There are too few measurements to decide.
+    /// The measurements allow either.
+    Undecided,
+    /// The claim depends on values that were not measured.
     Unknown,
 }
 
@@ -26,6 +28,7 @@ impl Verdict {
             Self::NotComparable => "Not comparable",
             Self::Holds => "Holds",
             Self::Fails => "Does not hold",
+            Self::Undecided => "Undecided",
             Self::Unknown => "Not known",
         }
     }
@@ -36,6 +39,7 @@ impl Verdict {
             Self::Pass | Self::Holds => "\u{2713}",
             Self::Differs => "\u{2260}",
             Self::Fails => "\u{2717}",
+            Self::Undecided => "?",
             Self::NotComparable | Self::Unknown => "\u{2013}",
         }
     }
@@ -45,7 +49,7 @@ impl Verdict {
             Self::Pass | Self::Holds => "pass",
             Self::Differs => "differs",
             Self::Fails => "fails",
-            Self::NotComparable | Self::Unknown => "none",
+            Self::NotComparable | Self::Undecided | Self::Unknown => "none",
         }
     }
 }

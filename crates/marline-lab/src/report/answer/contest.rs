@@ -95,6 +95,7 @@ impl Contest {
         let at = |gain: Gain<'_>, name: &str| {
             let point = data.points.unambiguous(&gain.result.parameters);
             let interval = match gain.result.sure_interval() {
+                Some(_) if gain.result.deterministic => "deterministic; ".to_owned(),
                 Some(interval) => format!("{name}{}; ", words.span(interval)),
                 None => String::new(),
             };

@@ -64,8 +64,11 @@ impl Words {
         }
     }
 
-    /// `(95 % interval 12 to 25 %)`.
+    /// `(95 % interval 12 to 25 %)`, or `(deterministic)` if both ends are the same.
     pub(super) fn interval(&self, interval: Interval) -> String {
+        if interval[0] == interval[1] {
+            return "(deterministic)".to_owned();
+        }
         format!("(95\u{a0}% interval {})", self.span(interval))
     }
 

@@ -19,6 +19,8 @@ pub(in crate::scenario) struct MustEntry {
     pub(in crate::scenario) condition: Condition,
     pub(in crate::scenario) filter: Option<PublishedFilter>,
     pub(in crate::scenario) claim: Claim,
+    /// The difference that does not count against it, in percent.
+    pub(in crate::scenario) margin_percent: f64,
     /// The variant whose improvement is to be kept, for [`Claim::KeepsPartOfGain`].
     pub(in crate::scenario) gain_of: Option<String>,
     /// The pairs whose order each of `pairs` is to have, for [`Claim::RanksAs`]; otherwise empty.
@@ -80,6 +82,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         .unwrap_or_else(|| metric.to_owned());
     let filter = read_filter(&mut reader)?;
     let claim = read_claim(&mut reader)?;
+    let margin_percent = read_margin(&mut reader, claim)?;
     let pairs = match claim {
         Some(claim) if claim.is_of_one() => read_alone(&mut reader, claim, variants)?,
         _ => read_pairs(&mut reader, variants)?,
@@ -101,6 +104,7 @@ fn read_must(node: &Node, variants: &[&str], metric: &str) -> Result<MustEntry, 
         condition,
         filter,
         claim: claim.ok_or_else(missing)?,
+        margin_percent,
         gain_of,
         order_of,
     })
@@ -194,6 +198,24 @@ fn read_filter(reader: &mut Reader<'_>) -> Result<Option<PublishedFilter>, Probl
         (Some(node), None) => filter(Filter::Above(node.number()?), node),
         (None, Some(node)) => filter(Filter::AtLeast(node.number()?), node),
         (None, None) => Ok(None),
+    }
+}
+
+/// The margin of `claim`, in percent; 0 if it is absent.
+fn read_margin(reader: &mut Reader<'_>, claim: Option<Claim>) -> Result<f64, Problem> {
+    let Some(node) = reader.get("margin_percent") else {
+        return Ok(0.0);
+    };
+    if let Some(Claim::NeverWorseThanPercent(_) | Claim::RanksAs | Claim::IdealRatioAtMost(_)) =
+        claim
+    {
+        return Err(node.problem(
+            "never_worse_than_percent and ideal_ratio_at_most are margins themselves, and ranks_as has none; leave this out",
+        ));
+    }
+    match node.number()? {
+        percent if (0.0..100.0).contains(&percent) => Ok(percent),
+        _ => Err(node.problem("this must be from 0 to below 100, in percent")),
     }
 }
 
