@@ -134,17 +134,32 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
     let here = directory.path();
     let must = "[[must]]\ntext = \"a is a hundred times as fast\"\na = \"a\"\nb = \"b\"\nat_least_percent = 99\n";
     std::fs::write(here.join("small.toml"), format!("{SCENARIO}{must}")).unwrap();
-    let output = lab(here, &["run", "small.toml", "--json", "--out", "whole"]);
+    let output = lab(
+        here,
+        &[
+            "run",
+            "small.toml",
+            "--repeats",
+            "8",
+            "--json",
+            "--out",
+            "whole",
+        ],
+    );
     let results: Value = serde_json::from_str(&printed(&output)).unwrap();
     let verdict = &results["must"][0];
     assert_eq!(verdict["holds"], false);
+    assert_eq!(verdict["verdict"], "does not hold");
     assert_eq!((&verdict["of"], &verdict["met"]), (&1.into(), &0.into()));
     assert_eq!(verdict["violations"][0]["b"], "b");
     let words = "does not hold: a is a hundred times as fast";
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(errors(&output).contains(words), "{}", errors(&output));
 
-    let table = printed(&lab(here, &["run", "small.toml", "--out", "whole"]));
+    let table = printed(&lab(
+        here,
+        &["run", "small.toml", "--repeats", "8", "--out", "whole"],
+    ));
     assert!(table.contains(words), "{table}");
     let caution = "Fewer than 30 repeats: the intervals are approximate, and too narrow.\n";
     assert!(table.contains(caution), "{table}");
