@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use marline_lab::run;
 use marline_lab::stats::Statistic;
 
 use super::super::excerpt::Excerpt;
@@ -188,10 +189,19 @@ impl<'a> Row<'a> {
         if claim.needed != claim.of {
             self.shown += &format!(", {} needed", claim.needed);
         }
-        self.verdict = match claim.holds {
-            Some(true) => Verdict::Held,
-            Some(false) => Verdict::NotHeld,
-            None => Verdict::Undecided,
+        let is_met = claim.met >= claim.needed;
+        self.verdict = match claim.verdict {
+            Some(run::Verdict::Holds) => Verdict::Held,
+            Some(run::Verdict::DoesNotHold) => Verdict::NotHeld,
+            Some(run::Verdict::Undecided | run::Verdict::NotKnown) => Verdict::Undecided,
+            // No intervals are kept.
+            None => {
+                self.shown += ", by value";
+                match is_met {
+                    true => Verdict::Held,
+                    false => Verdict::NotHeld,
+                }
+            }
         };
     }
 
