@@ -1,5 +1,7 @@
-//! The `marline` command, with one file for each verb. It is a library for its fuzz target only: programs use the crate
-//! `marline`.
+//! The `marline` command, with one file for each verb.
+//!
+//! It is a library for its fuzz target, and for programs that are this command with policies of their own ([`main_with`]).
+//! Others use the crate `marline`.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -78,6 +80,15 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Runs the command, with the arguments of the process, with the policies and models of `registry`: experiments know them,
+/// and so do `--cc` and configuration files.
+pub fn main_with(registry: marline_lab::Registry) -> ExitCode {
+    match registry.install() {
+        Ok(()) => main(),
+        Err(error) => Failure::Usage(error.to_string()).report(),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod execution;
 pub mod features;
 #[cfg(target_os = "linux")]
 pub mod kernel;
+mod registry;
 pub mod report;
 pub mod run;
 pub mod scenario;
@@ -25,3 +26,6 @@ pub mod sim;
 pub mod stats;
 pub mod verify;
 pub mod workload;
+
+pub use marline_link as link;
+pub use registry::{Registry, RegistryError};

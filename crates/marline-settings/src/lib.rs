@@ -42,7 +42,7 @@ pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
 pub use list::{List, Pair, Pairs, Tables};
 pub use names::{advice, one_line, quote, unknown};
-pub use policy::{Entry, Policy, Registry, Spec};
+pub use policy::{Added, Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{
     Refused, Row, Setting, Settings, apply, is_key, keys, misplaced_policy, rows, setting, show,

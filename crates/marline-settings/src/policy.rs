@@ -1,6 +1,7 @@
 //! Policies by name, with their parameters.
 
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
 use crate::names::{quote, unknown};
 
@@ -154,11 +155,41 @@ impl fmt::Display for Spec {
     }
 }
 
+/// The policies that a program adds to a [`Registry`], for as long as it runs.
+pub struct Added<F: 'static>(RwLock<Vec<&'static dyn Policy<F>>>);
+
+impl<F> Added<F> {
+    /// None.
+    pub const fn new() -> Self {
+        Self(RwLock::new(Vec::new()))
+    }
+
+    fn entries(&self) -> Vec<&'static dyn Policy<F>> {
+        let added = self.0.read();
+        added.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<F> Default for Added<F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<F> fmt::Debug for Added<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.entries();
+        let names = entries.iter().map(|entry| entry.name());
+        f.debug_list().entries(names).finish()
+    }
+}
+
 /// The policies of one trait.
 pub struct Registry<F: 'static> {
     what: &'static str,
     entries: &'static [&'static dyn Policy<F>],
     former: &'static [FormerName],
+    added: Option<fn() -> &'static Added<F>>,
 }
 
 impl<F> Registry<F> {
@@ -168,7 +199,44 @@ impl<F> Registry<F> {
             what,
             entries,
             former: &[],
+            added: None,
         }
+    }
+
+    /// The same registry, to which programs can [add](Self::add) policies of their own.
+    pub const fn open_to(self, added: fn() -> &'static Added<F>) -> Self {
+        Self {
+            added: Some(added),
+            ..self
+        }
+    }
+
+    /// Adds a policy for as long as this program runs. It is best done before any settings are read, as those
+    /// read earlier do not know it.
+    ///
+    /// # Errors
+    /// The name is taken, or is not lower-case letters, digits and `_`; or the registry is not open.
+    pub fn add(&self, entry: &'static dyn Policy<F>) -> Result<(), String> {
+        let (what, name) = (self.what, entry.name());
+        let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if name.is_empty() || !name.bytes().all(is_word) {
+            return Err(format!(
+                "\"{}\" is not a name of a {what}; write lower-case letters, digits and _",
+                quote(name)
+            ));
+        }
+        let Some(added) = self.added else {
+            return Err(format!("no {what} can be added by programs"));
+        };
+        let mut added = added().0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.entries.iter().chain(added.iter());
+        if known.any(|known| known.name() == name) {
+            return Err(format!(
+                "there is a {what} {name} already; choose another name"
+            ));
+        }
+        added.push(entry);
+        Ok(())
     }
 
     /// The same registry, with former names of policies.
@@ -181,19 +249,21 @@ impl<F> Registry<F> {
         self.what
     }
 
-    /// All of them.
-    pub const fn entries(&self) -> &'static [&'static dyn Policy<F>] {
-        self.entries
+    /// All of them, those that the program added last.
+    pub fn entries(&self) -> Vec<&'static dyn Policy<F>> {
+        let added = self.added.map(|added| added().entries());
+        [self.entries, &added.unwrap_or_default()].concat()
     }
 
     /// Their names.
     pub fn names(&self) -> Vec<&'static str> {
-        self.entries.iter().map(|entry| entry.name()).collect()
+        self.entries().iter().map(|entry| entry.name()).collect()
     }
 
     /// All of them, each with its default parameters.
     pub fn defaults(&self) -> Vec<Word<F>> {
-        let entries = self.entries.iter();
+        let entries = self.entries();
+        let entries = entries.iter();
         entries
             .map(|entry| Word {
                 name: entry.name(),
@@ -207,7 +277,7 @@ impl<F> Registry<F> {
     /// domain. Prints the policy, for when `check` fails.
     #[cfg(feature = "testing")]
     pub fn check_each(&self, check: impl Fn(&F)) {
-        for entry in self.entries {
+        for entry in self.entries() {
             let name = entry.name();
             println!("{name}");
             check(&entry.make_default());
@@ -223,7 +293,8 @@ impl<F> Registry<F> {
 
     /// Their names and behaviours.
     pub fn words(&self) -> Vec<Word<()>> {
-        let entries = self.entries.iter();
+        let entries = self.entries();
+        let entries = entries.iter();
         entries
             .map(|entry| Word {
                 name: entry.name(),
@@ -240,7 +311,8 @@ impl<F> Registry<F> {
     pub fn make(&self, text: &str) -> Result<F, String> {
         let text = present(self.former, text.trim());
         let call = Call::read(&text)?;
-        let entry = self.entries.iter().find(|entry| entry.name() == call.name);
+        let mut entries = self.entries().into_iter();
+        let entry = entries.find(|entry| entry.name() == call.name);
         let entry = entry.ok_or_else(|| unknown(self.what, call.name, self.names()))?;
         entry
             .make(&call.parameters)
@@ -261,7 +333,7 @@ impl<F> Registry<F> {
     /// A policy with the parameters in `written`, if that is a table of some; or the first one.
     fn example(&self, written: &RawValue) -> String {
         if let RawValue::Table(parameters) = written {
-            let mut entries = self.entries.iter();
+            let mut entries = self.entries().into_iter();
             let entry = entries.find(|entry| {
                 let rows = entry.parameters();
                 let has = |key: &str| rows.iter().any(|row| is_key(key, &row.key));
@@ -312,5 +384,39 @@ impl<'a> Call<'a> {
             name: name.trim(),
             parameters: parameters.collect::<Result<_, String>>()?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added() -> &'static Added<u32> {
+        static ADDED: Added<u32> = Added::new();
+        &ADDED
+    }
+
+    const ONE: Entry<u32, ()> = Entry::plain("one", "The first", |()| 1);
+    static TWO: Entry<u32, ()> = Entry::plain("two", "Of a program", |()| 2);
+    static SAME: Entry<u32, ()> = Entry::plain("one", "Of a program", |()| 3);
+    static ODD: Entry<u32, ()> = Entry::plain("Not a name", "Of a program", |()| 4);
+    const OPEN: Registry<u32> = Registry::new("number", &[&ONE]).open_to(added);
+
+    #[test]
+    fn programs_add_policies_under_names_of_their_own() {
+        assert!(OPEN.make("two").unwrap_err().contains("number"));
+        OPEN.add(&TWO).unwrap();
+        assert_eq!(
+            (OPEN.make("two"), OPEN.names()),
+            (Ok(2), vec!["one", "two"])
+        );
+        assert_eq!(OPEN.defaults().len(), 2);
+        for (entry, why) in [(&SAME, "already"), (&TWO, "already"), (&ODD, "lower-case")] {
+            let error = OPEN.add(entry).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        let closed: Registry<u32> = Registry::new("number", &[&ONE]);
+        assert!(closed.add(&TWO).is_err());
+        assert_eq!(OPEN.make("one"), Ok(1), "the built-in one stays");
     }
 }

@@ -14,8 +14,8 @@ use crate::handover::{HandoverConfig, HandoverDelay, Handovers};
 use crate::jitter::{Distribution, Jitter, JitterConfig};
 use crate::loss::{Bernoulli, Every, GilbertElliott, Listed, Loss, LossModel, Rows, Timed};
 use crate::{
-    Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, Medium, Mtu, Outages, Overtaking,
-    Period, Policer, Seed, Shaper, Suspensions, Time,
+    Chain, Corrupt, Delay, Duplex, Duplicate, FilterLink, Link, MODELS, Medium, ModelLink, Mtu,
+    Outages, Overtaking, Period, Policer, Seed, Shaper, Suspensions, Time,
 };
 
 mod radio;
@@ -114,6 +114,11 @@ impl DirectionSpec {
             stages.push(Box::new(Shaper::new(config)));
         }
         stages.extend(self.server(rtt, [seed, shared], read)?);
+        if let Some(model) = &self.custom {
+            let make = MODELS.make(model);
+            let make = make.map_err(|why| SpecError::new("custom", why))?;
+            stages.push(Box::new(ModelLink::new(make(seed.of("custom")))));
+        }
         if let Some(schedule) = self.suspend {
             stages.push(Box::new(Suspensions::new(schedule, seed.of("suspend"))));
         }
@@ -219,6 +224,11 @@ impl DirectionSpec {
             ..JitterConfig::new(self.delay, self.jitter, distribution)
         })
     }
+}
+
+/// A uniformly distributed number from 0 to below 1.
+fn random_part(seed: Seed) -> f64 {
+    (seed.value() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Reads and parses the file that `key` names.

@@ -9,6 +9,7 @@ use super::values::{
     Alternation, Buffer, Burst, DelayRange, DistributionName, QueueKind, ShareRange, Window,
 };
 use super::{RATE, SpecError};
+use crate::MODELS;
 use crate::outage::Schedule;
 use crate::queue::Isolation;
 
@@ -23,6 +24,8 @@ pub struct DirectionSpec {
     pub rate_tau: Duration,
     /// A file of delivery opportunities in the format of Mahimahi, instead of a rate.
     pub trace: Option<String>,
+    /// Where the trace begins; `None` for a place that is random.
+    pub trace_start: Option<Duration>,
     /// Whether traces are played once, instead of repeated: delivery ends, and the last delay lasts.
     pub once: bool,
     /// Queue limit. By default one bandwidth-delay product of the wire, at least ten full packets; with
@@ -77,6 +80,8 @@ pub struct DirectionSpec {
     /// The shaper's queue limit; by default 50 ms. As in `tc-tbf`, a time is how long a packet may wait that arrives
     /// at an empty bucket: the limit is what the rate sends in it, and the bucket.
     pub shaper_buffer: Option<Buffer>,
+    /// A [model of the program](crate::MODELS) with its parameters, behind the queue and the rate.
+    pub custom: Option<String>,
     /// One-direction delay.
     pub delay: Duration,
     /// Scale of the delay variation; see [`jitter_distribution`](Self::jitter_distribution).
@@ -122,6 +127,7 @@ impl Default for DirectionSpec {
             rate_std: 0,
             rate_tau: Duration::from_secs(1),
             trace: None,
+            trace_start: Some(Duration::ZERO),
             once: false,
             buffer: None,
             queue: QueueKind::DropTail,
@@ -150,6 +156,7 @@ impl Default for DirectionSpec {
             shaper_burst: None,
             shaper_peak: None,
             shaper_buffer: None,
+            custom: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             jitter_distribution: DistributionName::Normal,
@@ -274,6 +281,11 @@ impl DirectionSpec {
         )?;
         let has_trace = self.trace.is_some() || self.delay_trace.is_some();
         needs(!self.once || has_trace, "once", "trace")?;
+        needs(
+            self.trace_start == default.trace_start || self.trace.is_some(),
+            "trace-start",
+            "trace",
+        )?;
         needs(self.buffer.is_none() || self.has_rate(), "buffer", "rate")?;
         needs(
             self.queue == default.queue || self.has_rate(),
@@ -293,6 +305,11 @@ impl DirectionSpec {
         )?;
         self.check_shaper()?;
         self.check_rate_modifiers()?;
+        if let Some(model) = &self.custom {
+            MODELS
+                .make(model)
+                .map_err(|why| SpecError::new("custom", why))?;
+        }
         if !self.jitter_corr.is_zero() && self.jitter_distribution == DistributionName::PicoquicWifi
         {
             return Err(SpecError::conflict(
@@ -343,6 +360,7 @@ pub(super) const KEYS: Settings<DirectionSpec> = &[
     key!("rate-std", rate_std: RATE, "standard deviation of a varying rate"),
     key!("rate-tau", rate_tau: Domain::TIME, "correlation time of the rate"),
     key!("trace", trace: Domain::text("a file").or("none"), "delivery opportunities in the format of Mahimahi"),
+    key!("trace-start", trace_start: Domain::TIME.or("random"), "where the trace begins; random is a place of the seed, the same for both directions if their traces are of one length"),
     key!("once", once: Domain::SWITCH, "traces are not repeated: delivery ends with it, its last delay lasts"),
     key!(
         "buffer",
@@ -395,6 +413,7 @@ pub(super) const KEYS: Settings<DirectionSpec> = &[
         shaper_buffer: Domain::text("a queue limit, as 45kB, 100p (packets), 50ms (at the rate, and the burst) or 1bdp").or("none"),
         "the queue limit of the shaper"
     ),
+    key!("custom", custom: Domain::text("a model that the program adds, as name(key=value)").or("none"), "a packet model of the program"),
     key!("delay", delay: Domain::TIME, "one-direction delay"),
     key!(
         "delay-trace",

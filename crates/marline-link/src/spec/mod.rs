@@ -350,12 +350,30 @@ impl FromStr for LinkSpec {
     }
 }
 
+/// The parts of `text` between commas, except those in parentheses.
+pub fn words(text: &str) -> Vec<&str> {
+    let (mut words, mut begin, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                words.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&text[begin..]);
+    words
+}
+
 /// The keys and values of `text`; a first word without a value is a preset.
 fn pairs(text: &str) -> Result<Vec<(&str, &str)>, SpecError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let words = text.split(',').map(str::trim).enumerate();
+    let words = words(text).into_iter().map(str::trim).enumerate();
     words
         .map(|(index, word)| match word.split_once('=') {
             Some((key, value)) => Ok((key.trim(), value.trim())),

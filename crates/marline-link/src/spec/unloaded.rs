@@ -32,6 +32,16 @@ impl LinkSpec {
                 .reduce(f64::min),
         }
     }
+
+    /// Whether its rate from the server to the client is the same all the time, or never above that of
+    /// [`unloaded`](Self::unloaded).
+    pub fn has_steady_rate(&self) -> bool {
+        let radio = match &self.radio {
+            Radio::None | Radio::Wifi(_) => true,
+            Radio::Lte(lte) => lte.std == 0,
+        };
+        radio && self.down.rate_std == 0 && self.down.trace.is_none()
+    }
 }
 
 impl LteSpec {

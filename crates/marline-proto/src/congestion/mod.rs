@@ -43,7 +43,7 @@ pub use slow_start::SlowStartExit;
 
 use crate::Instant;
 use crate::samples::{AckSample, CeSample, LossSample, PacketLoss, RttView, SentSample};
-use crate::settings::{Registry, Spec};
+use crate::settings::{Added, Registry, Spec};
 
 /// Congestion controllers, by name.
 pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
@@ -57,7 +57,14 @@ pub const CONTROLLERS: Registry<Arc<dyn ControllerFactory>> = Registry::new(
         &olia::ENTRY,
         &prague::ENTRY,
     ],
-);
+)
+.open_to(added);
+
+/// The controllers that the program adds.
+fn added() -> &'static Added<Arc<dyn ControllerFactory>> {
+    static ADDED: Added<Arc<dyn ControllerFactory>> = Added::new();
+    &ADDED
+}
 
 /// Initial windows, by name. Those that are learnt of earlier connections need a store, and have settings of
 /// their own ([`history`](crate::coordination::history)).

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Reader, load};
+use super::{Reader, load, random_part};
 use crate::blockage::{Blockage, BlockageConfig};
 use crate::process::{OrnsteinUhlenbeck, RateProcess, Steady};
 use crate::queue::{
@@ -39,7 +39,8 @@ const SHAPER_LATENCY: Duration = Duration::from_millis(50);
 const RATE_SAMPLING: Duration = Duration::from_millis(10);
 
 impl DirectionSpec {
-    /// The transmitter with its queue; `None` if the rate is unlimited.
+    /// The transmitter with its queue; `None` if the rate is unlimited. A trace that begins at random does so by
+    /// the `shared` seed, as traces of both directions were recorded together.
     pub(super) fn server<B: Send + 'static>(
         &self,
         rtt: Duration,
@@ -49,7 +50,10 @@ impl DirectionSpec {
         if let Some(file) = &self.trace {
             let trace = load("trace", file, read, Trace::parse)?;
             let queue = self.queue(trace.mean_bits_per_second(), rtt, seed);
-            let link = TraceLink::new(trace, queue);
+            let start = self
+                .trace_start
+                .unwrap_or_else(|| trace.period().mul_f64(random_part(shared.of("trace-start"))));
+            let link = TraceLink::new(trace, queue).starting_at(start);
             return Ok(Some(Box::new(if self.once { link.once() } else { link })));
         }
         let Some(rate) = self.rate else {

@@ -272,6 +272,13 @@ fn a_trace_repeats_unless_once_is_set() {
     );
     // At a mean of 12 Mb/s, 3 ms are three packets.
     assert_eq!(arrivals("trace=t,buffer=3ms"), [1, 2, 3]);
+    // The next opportunity is half a millisecond away, and the others follow.
+    let later = "trace=t,buffer=10p,trace-start=2.5ms";
+    assert_eq!(arrivals(later), [0, 1, 2, 3, 4, 5]);
+    assert!("rate=1mbps,trace-start=2ms".parse::<LinkSpec>().is_err());
+    let link: LinkSpec = "trace=t,trace-start=random".parse().unwrap();
+    assert_eq!(link.up.trace_start, None);
+    assert_eq!(link.to_string().parse(), Ok(link));
     let link: LinkSpec = "trace=t".parse().unwrap();
     let error = link
         .build_with::<u64>(Seed::new(1), &|_| Ok("1\nx\n".to_owned()))

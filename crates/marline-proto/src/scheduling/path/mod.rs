@@ -24,10 +24,10 @@ pub use redundant::Redundant;
 pub use reinjection::{Outstanding, Reinject, Reinjection, ReinjectionConfig, ReinjectionOrder};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
-pub use view::{PathStatus, PathView, RateView, StreamView, Work};
+pub use view::{PathStatus, PathView, RateView, StreamView, Work, open};
 pub use water_filling::WaterFilling;
 
-use crate::settings::{FormerName, Make, Registry, Spec};
+use crate::settings::{Added, FormerName, Make, Registry, Spec};
 
 /// Schedulers of paths, by name.
 pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
@@ -45,7 +45,14 @@ pub const SCHEDULERS: Registry<Make<dyn PathScheduler>> = Registry::new(
 .with_former(&[FormerName::read(
     "hbes_free_window",
     "hbes(queue_model=free_window)",
-)]);
+)])
+.open_to(added);
+
+/// The schedulers that the program adds.
+fn added() -> &'static Added<Make<dyn PathScheduler>> {
+    static ADDED: Added<Make<dyn PathScheduler>> = Added::new();
+    &ADDED
+}
 
 /// The use of the next opportunity to send a packet; it holds no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +96,7 @@ impl Plan {
     }
 
     /// Sends on a path that has room, if there is one.
-    fn send(stream: StreamId, path: Option<&PathView>) -> Self {
+    pub fn send(stream: StreamId, path: Option<&PathView>) -> Self {
         path.map_or(Self::Wait, |path| Self::Send {
             stream,
             path: path.id,

@@ -129,7 +129,7 @@ impl PathView {
     }
 
     /// The window in bytes, to divide by.
-    pub(super) const fn window_bytes(&self) -> f64 {
+    pub const fn window_bytes(&self) -> f64 {
         if self.window == 0 {
             1.0
         } else {
@@ -174,7 +174,7 @@ pub(super) fn usable(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Cl
     paths.iter().filter(move |path| path.status == wanted)
 }
 
-/// The usable paths with room.
-pub(super) fn open(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
+/// The paths that a packet may be sent on now: usable ones with room; backups only while there is no other.
+pub fn open(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
     usable(paths).filter(|path| !path.is_full())
 }

@@ -15,7 +15,7 @@ pub use fifo::Fifo;
 pub use rfc9218::Rfc9218;
 pub use wrr::{FirstTurn, Rounding, Tokens, Wrr, WrrConfig};
 
-use crate::settings::{Make, Registry, Spec};
+use crate::settings::{Added, Make, Registry, Spec};
 
 /// Stream schedulers by name.
 pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
@@ -26,7 +26,14 @@ pub const SCHEDULERS: Registry<Make<dyn StreamScheduler>> = Registry::new(
         &wrr::WEIGHTED,
         &wrr::SCATTERED,
     ],
-);
+)
+.open_to(added);
+
+/// The schedulers that the program adds.
+fn added() -> &'static Added<Make<dyn StreamScheduler>> {
+    static ADDED: Added<Make<dyn StreamScheduler>> = Added::new();
+    &ADDED
+}
 
 /// The mode of sharing send opportunities among active streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
