@@ -173,6 +173,7 @@ fn execute(
         pcap: arguments.pcap,
         har: arguments.har.clone(),
         watch: true,
+        commit: option_env!("MARLINE_COMMIT"),
         stop: Some(&stop),
     };
     let mut bar = Bar::new(&experiment.id);

@@ -10,7 +10,7 @@ use marline_http::page::PageReport;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::http::client;
-use super::measures::{count, watched};
+use super::measures::{capacity_mbps, count, has_shared_capacity, watched};
 use super::page::{Site, check, load_options, serve_page};
 use super::rates::{Counted, RateSeries, rates_mbps};
 use super::{Probe, Testbed, failed};
@@ -148,9 +148,10 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         if let Some(index) = jain_index(&rates) {
             metric("jain_index".to_owned(), index);
         }
-        if let Some(ideal) = &testbed.ideal {
-            let used = rates.iter().sum::<f64>() / (ideal.goodput_bps() * 1e-6);
-            metric("utilization_ratio".to_owned(), used);
+        let capacity = capacity_mbps(testbed).filter(|_| has_shared_capacity(&job.settings));
+        if let Some(capacity) = capacity {
+            let used = rates.iter().sum::<f64>() / capacity;
+            metric("utilization_ratio".to_owned(), used.min(1.0));
         }
     }
     if !short_term.is_empty() {

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use self::shares::Shares;
 use super::ends::Ends;
-use super::measures::{count, watched};
+use super::measures::{capacity_mbps, count, has_shared_capacity, watched};
 use super::rates::{Counted, RateSeries, rates_mbps};
 use super::{Probe, Testbed, failed, paths};
 use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
@@ -84,10 +84,8 @@ pub(super) async fn throughput(
     let shares = Shares {
         connections: rates,
         flows,
-        capacity: testbed
-            .ideal
-            .as_ref()
-            .map(|ideal| ideal.goodput_bps() * 1e-6),
+        capacity: capacity_mbps(testbed),
+        is_shared: has_shared_capacity(&job.settings),
     };
     let mut outcome = Outcome {
         metrics: shares.metrics(),

@@ -3,8 +3,10 @@
 use marline::{Instant, PathId};
 use marline_link::LinkSpec;
 
-use super::{Probe, Seen, SeenBundle};
-use crate::scenario::{LinkDef, Outcome, Settings, Topology, Watched};
+use super::{Probe, Seen, SeenBundle, Testbed};
+use crate::scenario::{
+    Background, Direction, LinkDef, Outcome, Settings, Topology, Traffic, Watched,
+};
 
 /// The ideal performance of the links of a scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,35 @@ pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
             .map(capacity)
             .collect::<Option<_>>()?,
     })
+}
+
+/// The goodput that the links would allow, in Mbit/s; `None` if it is not known or not limited.
+pub(super) fn capacity_mbps(testbed: &Testbed) -> Option<f64> {
+    let ideal = testbed.ideal.as_ref()?;
+    Some(ideal.goodput_bps() * 1e-6).filter(|capacity| capacity.is_finite())
+}
+
+/// Whether all content goes to the client over links of constant rates, so that it shares one capacity.
+pub(super) fn has_shared_capacity(settings: &Settings) -> bool {
+    let is_steady = |link: &LinkDef| {
+        let spec = link.spec.parse::<LinkSpec>();
+        // The links of a channel have no rates of their own.
+        link.channel.is_some() || spec.is_ok_and(|spec| spec.has_steady_rate())
+    };
+    let is_to_client = |background: &Background| {
+        let direction = match &background.traffic {
+            Traffic::Flows { direction, .. } => *direction,
+            Traffic::Tcp(flows) => flows.direction,
+            // They are not counted.
+            Traffic::OnOff { .. } | Traffic::Poisson { .. } => return true,
+        };
+        let receiver = match direction {
+            Direction::Down => &background.from,
+            Direction::Up => &background.to,
+        };
+        receiver == Topology::CLIENT
+    };
+    settings.topology.links.iter().all(is_steady) && settings.background.iter().all(is_to_client)
 }
 
 impl Ideal {

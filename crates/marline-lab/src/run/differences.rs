@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Results;
+use super::{Plan, Results};
 use crate::scenario::Value;
 
 /// A setting that two sets of results do not share.
@@ -39,15 +39,64 @@ impl fmt::Display for SettingDifference {
     }
 }
 
+/// What results, or runs to come, are of.
+#[derive(Clone, Copy)]
+pub(super) struct Described<'a> {
+    backend: &'a str,
+    seed: u64,
+    repeats: u32,
+    settings: &'a Value,
+}
+
+impl<'a> From<&'a Results> for Described<'a> {
+    fn from(results: &'a Results) -> Self {
+        Self {
+            backend: &results.backend,
+            seed: results.seed,
+            repeats: results.repeats,
+            settings: &results.settings,
+        }
+    }
+}
+
+impl<'a> From<&'a Plan> for Described<'a> {
+    fn from(plan: &'a Plan) -> Self {
+        Self {
+            backend: &plan.backend,
+            seed: plan.seed,
+            repeats: plan.repeats,
+            settings: &plan.settings,
+        }
+    }
+}
+
+/// Differences named in an error.
+const NAMED: usize = 5;
+
+/// The first of [`differences`], as text. Those between points of a sweep are not among them.
+pub(super) fn summary_of_differences<'a>(
+    a: impl Into<Described<'a>>,
+    b: impl Into<Described<'a>>,
+) -> String {
+    let found = differences(a, b);
+    let mut words: Vec<_> = found.iter().take(NAMED).map(ToString::to_string).collect();
+    match found.len() {
+        0 => words.push("variants, or points of the sweep".to_owned()),
+        count if count > NAMED => words.push(format!("and {} more", count - NAMED)),
+        _ => {}
+    }
+    words.join("; ")
+}
+
 /// The settings in which `a` and `b` differ: those of all runs, and of the variants that both have, defaults included.
-pub(super) fn differences(a: &Results, b: &Results) -> Vec<SettingDifference> {
+pub(super) fn differences<'a>(
+    a: impl Into<Described<'a>>,
+    b: impl Into<Described<'a>>,
+) -> Vec<SettingDifference> {
+    let (a, b) = (a.into(), b.into());
     let mut found = Vec::new();
     let both = [
-        (
-            "backend",
-            a.backend.as_str().into(),
-            b.backend.as_str().into(),
-        ),
+        ("backend", a.backend.into(), b.backend.into()),
         ("seed", Value::from(a.seed), Value::from(b.seed)),
         ("repeats", a.repeats.into(), b.repeats.into()),
     ];
@@ -92,8 +141,8 @@ pub(super) fn differences(a: &Results, b: &Results) -> Vec<SettingDifference> {
 }
 
 /// The settings of each variant.
-fn variants(results: &Results) -> Option<&serde_json::Map<String, Value>> {
-    results.settings.get("variants")?.as_object()
+fn variants(of: Described<'_>) -> Option<&serde_json::Map<String, Value>> {
+    of.settings.get("variants")?.as_object()
 }
 
 /// A value before and after.

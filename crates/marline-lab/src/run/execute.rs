@@ -40,6 +40,8 @@ pub struct Options<'a> {
     /// to the median. In virtual time it is run again for that, when all have ended; in real time, and with a shard, the
     /// first repeats collect time series.
     pub watch: bool,
+    /// The commit of which this program was built, if that is known.
+    pub commit: Option<&'a str>,
     /// Set to true to stop.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -109,7 +111,8 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Finished, RunFailure> {
     let start = now();
-    let plan = Plan::new(experiment, options.quick)?;
+    let mut plan = Plan::new(experiment, options.quick)?;
+    plan.commit = options.commit.map(str::to_owned);
     let Continued {
         mut journal,
         mut records,

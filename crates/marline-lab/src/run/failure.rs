@@ -19,12 +19,14 @@ pub enum RunFailure {
     },
     /// The directory has results with other settings.
     #[error(
-        "{} has runs with other settings; choose another --out, or start over with --fresh",
+        "{} has runs with other settings ({differing}); choose another --out, or start over with --fresh",
         directory.display()
     )]
     OtherSettings {
         /// The directory.
         directory: PathBuf,
+        /// The first settings that differ.
+        differing: String,
     },
     /// The directory has results of other inputs.
     #[error(
@@ -53,12 +55,16 @@ pub enum RunFailure {
     },
     /// The directory has results of another program.
     #[error(
-        "{} has runs of another build of this program; choose another --out, or start over with --fresh",
+        "{} has runs of another build of this program ({found}; this is {own}); choose another --out, or start over with --fresh",
         directory.display()
     )]
     OtherProgram {
         /// The directory.
         directory: PathBuf,
+        /// The build whose runs it has.
+        found: String,
+        /// This build, or that of the other parts.
+        own: String,
     },
     /// A file of results is damaged.
     #[error(

@@ -7,6 +7,7 @@ use std::thread;
 use std::{env, fs};
 
 use marline_link::LinkSpec;
+use marline_link::spec::DistributionName;
 
 use super::RunFailure;
 use super::digest::Digest;
@@ -16,8 +17,25 @@ use crate::scenario::{BackendKind, Experiment, LinkDef, Settings, Workload};
 /// A hash of each input's content, or a property of the machine, by a readable name.
 pub type Inputs = BTreeMap<String, String>;
 
+/// Properties of this machine, for those who compare results.
+pub(super) fn machine() -> BTreeMap<String, String> {
+    let cores = thread::available_parallelism().map_or(0, usize::from);
+    let facts = [
+        ("system", env::consts::OS.to_owned()),
+        ("architecture", env::consts::ARCH.to_owned()),
+        ("kernel", kernel()),
+        ("processors", cores.to_string()),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// The release of the machine's kernel.
+fn kernel() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
 /// The inputs of all runs of `experiment`.
-///
 ///
 /// # Errors
 /// One of them cannot be read, so that runs would fail.
@@ -27,8 +45,7 @@ pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
         add(&mut inputs, &cell.settings)?;
     }
     if experiment.uses(BackendKind::Emu) {
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        inputs.insert("the machine's kernel".into(), kernel.trim().into());
+        inputs.insert("the machine's kernel".into(), kernel());
         let cores = thread::available_parallelism().map_or(0, usize::from);
         inputs.insert("the machine's processors".into(), cores.to_string());
     }
@@ -54,8 +71,8 @@ pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
 fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
     let changed = settings.changes.iter().flat_map(|change| &change.links);
     for link in settings.topology.links.iter().chain(changed) {
-        for path in traces(link) {
-            add_file(inputs, "the trace", Path::new(&path))?;
+        for file in files(link) {
+            add_file(inputs, file.what, Path::new(&file.path))?;
         }
     }
     match &settings.workload {
@@ -93,15 +110,36 @@ fn hash_of_files(root: &Path) -> Result<String, RunFailure> {
     Ok(digest.hex())
 }
 
-/// The traces of a link; none if it is part of a channel.
-fn traces(link: &LinkDef) -> Vec<String> {
+/// A file that a link reads.
+struct LinkFile {
+    what: &'static str,
+    path: String,
+}
+
+/// The traces and the tables of delays of a link; none if it is part of a channel.
+fn files(link: &LinkDef) -> Vec<LinkFile> {
     let spec = link.spec.parse::<LinkSpec>().ok();
     let spec = spec.filter(|_| link.channel.is_none());
-    spec.into_iter()
-        .flat_map(|spec| [spec.up, spec.down])
-        .flat_map(|direction| [direction.trace, direction.delay_trace])
-        .flatten()
-        .collect()
+    let directions = spec.into_iter().flat_map(|spec| [spec.up, spec.down]);
+    let files = directions.flat_map(|direction| {
+        let trace = direction.trace.map(|path| LinkFile {
+            what: "the trace",
+            path,
+        });
+        let table = match direction.jitter_distribution {
+            DistributionName::Table(path) => Some(LinkFile {
+                what: "the table of delays",
+                path,
+            }),
+            _ => None,
+        };
+        let delays = direction.delay_trace.map(|path| LinkFile {
+            what: "the trace of delays",
+            path,
+        });
+        [trace, delays, table]
+    });
+    files.flatten().collect()
 }
 
 /// The files among the words of a command: programs by their path or from `PATH`, and files in arguments.

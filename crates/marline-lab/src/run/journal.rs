@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use marline_report::input;
 
+use super::differences::summary_of_differences;
 use super::files::{MAX_FILE, PLAN, RESULTS, RUNS, read_json, write_json};
 use super::inputs::difference;
 use super::{Plan, Record, RunFailure};
@@ -49,13 +50,16 @@ impl Journal {
                     found: old.experiment.clone(),
                 });
             }
-            let same = match &old {
-                Some(old) => old.settings_hash == plan.settings_hash,
-                None => !path.exists() && !directory.join(RESULTS).exists(),
+            let differing = match &old {
+                Some(old) => (old.settings_hash != plan.settings_hash)
+                    .then(|| summary_of_differences(old, plan)),
+                None => (path.exists() || directory.join(RESULTS).exists())
+                    .then(|| format!("{PLAN} is missing")),
             };
-            if !same {
+            if let Some(differing) = differing {
                 return Err(RunFailure::OtherSettings {
                     directory: directory.to_owned(),
+                    differing,
                 });
             }
             let records = read_runs(&path, plan)?;
@@ -68,9 +72,12 @@ impl Journal {
                 });
             }
             // Another build may give other results.
-            if !records.is_empty() && old.is_some_and(|old| old.program != plan.program) {
+            let other = old.filter(|old| !records.is_empty() && old.program != plan.program);
+            if let Some(old) = other {
                 return Err(RunFailure::OtherProgram {
                     directory: directory.to_owned(),
+                    found: old.build(),
+                    own: plan.build(),
                 });
             }
             records

@@ -30,6 +30,14 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
                         differing,
                     });
                 }
+                // Machines have builds of their own, but of one source.
+                if (&first.version, &first.commit) != (&plan.version, &plan.commit) {
+                    return Err(RunFailure::OtherProgram {
+                        directory: directory.clone(),
+                        found: plan.build(),
+                        own: first.build(),
+                    });
+                }
             }
             None => whole = Some((plan, directory)),
         }

@@ -69,6 +69,12 @@ pub struct Plan {
     /// The version of this program.
     #[serde(default)]
     pub version: String,
+    /// The commit that it was built of, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Properties of the machine: its system, architecture, kernel and number of processors.
+    #[serde(default)]
+    pub machine: BTreeMap<String, String>,
     /// Equal for one build of this program.
     pub program: String,
 }
@@ -143,8 +149,27 @@ impl Plan {
             settings_hash: digest.hex(),
             inputs: inputs::read(experiment)?,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: None,
+            machine: inputs::machine(),
             program: program(),
         })
+    }
+
+    /// The build of this program, as text: `marline 0.1.0, commit 1234567, program 89abcdef`.
+    pub(super) fn build(&self) -> String {
+        let version = match self.version.as_str() {
+            "" => "of an unknown version",
+            version => version,
+        };
+        let commit = self
+            .commit
+            .iter()
+            .map(|commit| format!(", commit {commit}"));
+        let program = self.program.get(..12).unwrap_or(&self.program);
+        format!(
+            "marline {version}{}, program {program}",
+            commit.collect::<String>()
+        )
     }
 
     /// The main metric: the first one of the scenario.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::files::{RESULTS, read_json};
-use super::{MustResult, RunFailure};
+use super::{Inputs, MustResult, RunFailure};
 use crate::scenario::Value;
 use crate::stats::{Interval, MIN_SURE, Statistic, Summary};
 
@@ -55,6 +55,18 @@ pub struct Results {
     pub must: Vec<MustResult>,
     /// A hash over the metrics of all runs, in hex.
     pub digest: String,
+    /// The version of the program that ran them.
+    #[serde(default)]
+    pub version: String,
+    /// The commit that it was built of, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Properties of the machine.
+    #[serde(default)]
+    pub machine: BTreeMap<String, String>,
+    /// A hash of each file and program that the runs read.
+    #[serde(default)]
+    pub inputs: Inputs,
 }
 
 /// With fewer repeats, bootstrap intervals are unreliable: resamples contain only values that were drawn.

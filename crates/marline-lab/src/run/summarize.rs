@@ -144,6 +144,10 @@ pub fn summarize(plan: &Plan, records: &[Record]) -> Results {
         correlations: correlations.collect(),
         must,
         digest: digest(plan, records),
+        version: plan.version.clone(),
+        commit: plan.commit.clone(),
+        machine: plan.machine.clone(),
+        inputs: plan.inputs.clone(),
     }
 }
 

@@ -552,6 +552,40 @@ fn merged_parts_equal_one_start() {
 }
 
 #[test]
+fn results_say_of_what_program_and_machine_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let part = |number: usize, commit: &'static str| {
+        let out = directory.path().join(commit);
+        let options = Options {
+            shard: Shard::new(number, 2),
+            commit: Some(commit),
+            ..options(Some(&out))
+        };
+        run(&experiment(), &fake, &options, &mut |_| {}).unwrap();
+        out
+    };
+    let parts = [part(1, "0123abc"), part(2, "4567def")];
+    let error = merge(&parts, &directory.path().join("whole")).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("commit 4567def") && error.contains("commit 0123abc"),
+        "{error}"
+    );
+
+    let out = directory.path().join("one");
+    let options = Options {
+        commit: Some("0123abc"),
+        ..options(Some(&out))
+    };
+    let results = run(&experiment(), &fake, &options, &mut |_| {}).unwrap();
+    let results = results.results.unwrap();
+    assert_eq!(results.commit.as_deref(), Some("0123abc"));
+    assert_eq!(results.version, env!("CARGO_PKG_VERSION"));
+    assert_eq!(results.machine["architecture"], std::env::consts::ARCH);
+    assert_eq!(Results::read(&out).unwrap().commit, results.commit);
+}
+
+#[test]
 fn directories_of_other_settings_or_builds_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let quick = Options {
@@ -566,7 +600,10 @@ fn directories_of_other_settings_or_builds_are_refused() {
         &mut |_| {},
     );
     let failure = failure.unwrap_err().to_string();
-    assert!(failure.contains("start over with --fresh"), "{failure}");
+    assert!(
+        failure.contains("other settings (repeats: 2 -> 8)") && failure.contains("--fresh"),
+        "{failure}"
+    );
     let fresh = Options {
         fresh: true,
         ..options(Some(directory.path()))
@@ -584,7 +621,8 @@ fn directories_of_other_settings_or_builds_are_refused() {
     );
     let failure = failure.unwrap_err().to_string();
     assert!(
-        failure.contains("runs of another build of this program"),
+        failure.contains("runs of another build of this program (marline ")
+            && failure.contains("; this is marline "),
         "{failure}"
     );
 

@@ -291,6 +291,7 @@ impl Outline {
         if let Some(directory) = &self.directory {
             settings.find_files_from(directory);
         }
+        settings.begin_traces_at_random();
         Ok(settings)
     }
 }

@@ -1,6 +1,6 @@
 //! Links in a document: descriptions split into settings, so that single ones can be replaced.
 
-use marline_link::spec::{LinkSpec, SpecError};
+use marline_link::spec::{LinkSpec, SpecError, words};
 
 use super::document::{Item, Node, Table};
 use super::error::{Place, Problem};
@@ -27,7 +27,7 @@ pub(super) fn take_apart(node: Node) -> Result<Node, Problem> {
 }
 
 fn take_text(text: &str, place: &Place, pieces: &mut Table) -> Result<(), Problem> {
-    let words = text.split(',').map(str::trim).enumerate();
+    let words = words(text).into_iter().map(str::trim).enumerate();
     for (index, piece) in words.filter(|(_, piece)| !piece.is_empty()) {
         let (key, value) = match piece.split_once('=') {
             Some((key, value)) => (key.trim(), value.trim()),

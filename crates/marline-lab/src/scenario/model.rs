@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use marline_link::spec::Radio;
+use marline::settings::is_key;
+use marline_link::spec::{Radio, words};
 use marline_link::{EcmpHash, LinkSpec};
 use serde::{Serialize, Serializer};
 
@@ -79,10 +80,18 @@ impl Settings {
         let found = |path: &str| directory.join(path).to_string_lossy().into_owned();
         let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
         for link in self.topology.links.iter_mut().chain(changed) {
-            let parts = link.spec.split(',').map(|part| match part.split_once('=') {
-                Some((key, path)) if names_a_file(key.trim()) => {
+            let parts = words(&link.spec).into_iter();
+            let parts = parts.map(|part| match part.split_once('=') {
+                Some((key, path))
+                    if ["trace", "delay-trace"].iter().any(|name| names(key, name))
+                        && path.trim() != "none" =>
+                {
                     format!("{key}={}", found(path.trim()))
                 }
+                Some((key, law)) if names(key, "jitter-law") => match law.trim().split_once(':') {
+                    Some(("table", path)) => format!("{key}=table:{}", found(path)),
+                    _ => part.to_owned(),
+                },
                 _ => part.to_owned(),
             });
             link.spec = parts.collect::<Vec<_>>().join(",");
@@ -98,6 +107,26 @@ impl Settings {
         }
     }
 
+    /// Lets each run begin at a random place of the traces of its links, unless the links say where: repeats over a trace from
+    /// its first line would be one measurement.
+    pub(super) fn begin_traces_at_random(&mut self) {
+        let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
+        for link in self.topology.links.iter_mut().chain(changed) {
+            let keys = words(&link.spec).into_iter();
+            let mut keys = keys.filter_map(|word| word.split_once('='));
+            let says_where = keys.any(|(key, _)| names(key, "trace-start"));
+            let spec = link.spec.parse::<LinkSpec>();
+            let Some(spec) = spec.ok().filter(|_| !says_where && link.channel.is_none()) else {
+                continue;
+            };
+            for (way, direction) in [("up", &spec.up), ("down", &spec.down)] {
+                if direction.trace.is_some() && !direction.once {
+                    link.spec.push_str(&format!(",{way}.trace-start=random"));
+                }
+            }
+        }
+    }
+
     /// Sets the backend, and with it the implementation of background TCP flows.
     pub fn run_in(&mut self, backend: BackendKind) {
         self.backend = backend;
@@ -109,12 +138,13 @@ impl Settings {
     }
 }
 
-/// Whether the value of a key of a link is a file.
-fn names_a_file(key: &str) -> bool {
-    let of_direction = key
+/// Whether `written` is the key of a link with this name, for one direction or for both.
+fn names(written: &str, name: &str) -> bool {
+    let written = written.trim();
+    let key = written
         .strip_prefix("up.")
-        .or_else(|| key.strip_prefix("down."));
-    matches!(of_direction.unwrap_or(key), "trace" | "delay-trace")
+        .or(written.strip_prefix("down."));
+    is_key(key.unwrap_or(written), name)
 }
 
 /// Hosts, routers and the links between them.

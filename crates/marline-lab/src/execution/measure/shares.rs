@@ -12,6 +12,8 @@ pub(super) struct Shares {
     pub(super) flows: Vec<f64>,
     /// The goodput that the links would allow, if that is known.
     pub(super) capacity: Option<f64>,
+    /// Whether all of them share that capacity, and it is the same all the time.
+    pub(super) is_shared: bool,
 }
 
 impl Shares {
@@ -39,11 +41,10 @@ impl Shares {
         if let Some(index) = jain_index(&[&self.connections[..], &self.flows].concat()) {
             metric("jain_index_connections", index);
         }
-        if let Some(capacity) = self.capacity {
-            metric(
-                "utilization_ratio",
-                (own.unwrap_or_default() + beside) / capacity,
-            );
+        if let Some(capacity) = self.capacity.filter(|_| self.is_shared) {
+            let used = (own.unwrap_or_default() + beside) / capacity;
+            // Large datagrams have less header than the capacity assumes.
+            metric("utilization_ratio", used.min(1.0));
         }
         if !self.flows.is_empty() {
             let flows = self.flows.len() as f64;
@@ -72,6 +73,7 @@ mod tests {
             connections: vec![6.0, 6.0, 6.0],
             flows: vec![6.0],
             capacity: Some(24.0),
+            is_shared: true,
         };
         let metrics = shares.metrics();
         assert_eq!(metrics["goodput_mbps"], 18.0);
@@ -84,11 +86,26 @@ mod tests {
     }
 
     #[test]
+    fn utilization_is_at_most_one_and_absent_without_a_shared_capacity() {
+        let shares = |is_shared| Shares {
+            connections: vec![6.1],
+            flows: vec![6.0],
+            capacity: Some(12.0),
+            is_shared,
+        };
+        assert_eq!(shares(true).metrics()["utilization_ratio"], 1.0);
+        let metrics = shares(false).metrics();
+        assert!(!metrics.contains_key("utilization_ratio"), "{metrics:?}");
+        assert!(metrics.contains_key("background_share_of_fair"));
+    }
+
+    #[test]
     fn without_flows_share_and_jain_index_are_one() {
         let shares = Shares {
             connections: vec![4.0, 6.0],
             flows: Vec::new(),
             capacity: None,
+            is_shared: true,
         };
         let metrics = shares.metrics();
         assert_eq!((metrics["share"], metrics["jain_index"]), (1.0, 1.0));
@@ -102,6 +119,7 @@ mod tests {
             connections: Vec::new(),
             flows: vec![9.0, 3.0],
             capacity: Some(12.0),
+            is_shared: true,
         };
         let metrics = shares.metrics();
         assert_eq!(metrics["background_share_of_fair"], 1.0);
@@ -116,6 +134,7 @@ mod tests {
             connections: vec![8.0],
             flows: vec![0.0],
             capacity: Some(10.0),
+            is_shared: true,
         };
         let metrics = shares.metrics();
         assert_eq!((metrics["share"], metrics["jain_index"]), (1.0, 0.5));

@@ -67,11 +67,21 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
         Kind::Flows | Kind::Tcp => (Topology::CLIENT, Topology::SERVER),
         Kind::OnOff | Kind::Poisson => (Topology::SERVER, Topology::CLIENT),
     };
-    let from = reader.optional("from", host)?.unwrap_or(from.to_owned());
-    let to = reader.optional("to", host)?.unwrap_or(to.to_owned());
+    let hosts = [reader.optional("from", host)?, reader.optional("to", host)?];
+    let has_hosts = hosts.iter().any(Option::is_some);
+    let [own_from, own_to] = hosts;
+    let from = own_from.unwrap_or(from.to_owned());
+    let to = own_to.unwrap_or(to.to_owned());
     if from == to {
         return Err(reader.problem(format_args!(
             "from and to are both \"{to}\"; name two hosts"
+        )));
+    }
+    // Packets go from `from` to `to`, but flows are opened there, and may go either way.
+    if has_hosts && matches!(kind, Kind::Flows | Kind::Tcp) && reader.get("direction").is_none() {
+        return Err(reader.problem(format_args!(
+            "{from} opens the flows to {to}, but this does not say which way they send; add direction = \"down\" \
+             (to {from}) or direction = \"up\" (to {to})"
         )));
     }
     let start = reader.optional("start", Node::time)?;

@@ -25,6 +25,22 @@ fn nothing_to_measure_is_named_with_the_line_of_the_connections() {
 }
 
 #[test]
+fn flows_between_named_hosts_say_which_way_they_send() {
+    let with = |more: &str| {
+        format!(
+            "title = 'x'\nlink = 'lte-a'\nworkload.objects = '1MB'\n[[background]]\nkind = 'flows'\nfrom = 'client'\n{more}"
+        )
+    };
+    let error = error(&with(""));
+    assert!(
+        error.contains("client opens the flows to server")
+            && error.contains("direction = \"down\" (to client)"),
+        "{error}"
+    );
+    assert!(read_with(&with("direction = 'up'"), &[]).is_ok());
+}
+
+#[test]
 fn a_browser_gets_no_settings_that_it_would_ignore() {
     let with = |more: &str| {
         let readable = if more.is_empty() {

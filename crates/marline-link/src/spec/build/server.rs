@@ -50,9 +50,11 @@ impl DirectionSpec {
         if let Some(file) = &self.trace {
             let trace = load("trace", file, read, Trace::parse)?;
             let queue = self.queue(trace.mean_bits_per_second(), rtt, seed);
-            let start = self
-                .trace_start
-                .unwrap_or_else(|| trace.period().mul_f64(random_part(shared.of("trace-start"))));
+            let start = self.trace_start.unwrap_or_else(|| {
+                trace
+                    .period()
+                    .mul_f64(random_part(shared.of("trace-start")))
+            });
             let link = TraceLink::new(trace, queue).starting_at(start);
             return Ok(Some(Box::new(if self.once { link.once() } else { link })));
         }
