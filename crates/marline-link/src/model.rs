@@ -73,6 +73,7 @@ impl<B: Send> Link<B> for ModelLink<B> {
         let mut shown = Packet {
             size: packet.size,
             flow: packet.flow,
+            hosts: packet.hosts,
             ecn: packet.ecn,
             corrupted: packet.corrupted,
             body: (),
