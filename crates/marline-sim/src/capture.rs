@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::datagram::{Datagram, headers};
+use crate::datagram::{Datagram, bytes};
 use crate::fabric::Fabric;
 use crate::fabric::pcap::Capture;
 
@@ -33,8 +33,8 @@ impl<W: Write + Send + 'static> CaptureHandle<W> {
         fabric.tap(Box::new(move |passage| {
             let capturing = &mut *tapped.lock().unwrap_or_else(PoisonError::into_inner);
             if capturing.failed.is_ok() {
-                let pieces = [&headers(passage.packet)[..], &passage.packet.body.payload];
-                capturing.failed = capturing.capture.passage(passage, &pieces);
+                let packet = bytes(passage.packet);
+                capturing.failed = capturing.capture.passage(passage, &[&packet]);
             }
         }));
         Ok(Self(capturing))

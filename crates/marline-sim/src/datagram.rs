@@ -49,7 +49,7 @@ impl Routed for Datagram {
 }
 
 /// The headers of the packet on the wire (RFC 791, RFC 768). The UDP checksum is omitted, as UDP over IPv4 allows.
-pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
+fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
     let Datagram {
         source,
         destination,
@@ -84,6 +84,17 @@ pub(crate) fn headers(packet: &Packet<Datagram>) -> [u8; HEADER] {
     bytes
 }
 
+/// The packet on the wire, with the bit that a link inverted.
+pub(crate) fn bytes(packet: &Packet<Datagram>) -> Vec<u8> {
+    let mut bytes = headers(packet).to_vec();
+    bytes.extend_from_slice(&packet.body.payload);
+    if let Some(bit) = packet.corrupted {
+        let bit = bit % (8 * bytes.len() as u64);
+        bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+    }
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -108,5 +119,25 @@ mod tests {
         let udp = "123401bb005f0000";
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, ip + udp);
+    }
+
+    #[test]
+    fn a_corrupted_packet_differs_in_one_bit() {
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 443);
+        let intact = Packet::new(
+            128,
+            Datagram {
+                source: address,
+                destination: address,
+                payload: vec![0; 100],
+            },
+        );
+        for bit in [0, 500, 8 * 128 - 1, 8 * 128 + 7] {
+            let mut packet = intact.clone();
+            packet.corrupted = Some(bit);
+            let pairs = bytes(&packet).into_iter().zip(bytes(&intact));
+            let differing: u32 = pairs.map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert_eq!(differing, 1, "{bit}");
+        }
     }
 }

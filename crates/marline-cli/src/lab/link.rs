@@ -12,7 +12,7 @@ use marline_lab::emu::{self, EmuError, Line, Program, Recording, Relay, Report};
 use marline_link::Seed;
 use marline_link::spec::LinkSpec;
 
-use super::virtual_time;
+use super::virtual_time::{self, Date};
 use crate::failure::{Failure, print_message};
 
 /// The exit status of shells for a program that is not found.
@@ -67,6 +67,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
+    /// The day on which the clock begins with --backend kernel [default: 2026-01-01]; certificates have to be valid then
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<Date>,
+
     /// The seed of losses and jitter: equal seeds treat equal sequences of packets equally
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -105,7 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             let why = "--forward: ports of this machine are not reached in virtual time; start the server with --server";
             return Err(Failure::Usage(why.to_owned()));
         }
-        return virtual_time::repeat_inside(arguments.seed);
+        return virtual_time::repeat_inside(arguments.seed, arguments.date.unwrap_or_default());
     }
     // Only a process of a single thread can enter a user namespace.
     emu::become_capable()?;

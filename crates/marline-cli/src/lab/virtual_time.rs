@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::Args;
 use marline_lab::kernel::{self, Image, KernelError, Machine, Task, Work};
@@ -43,9 +43,8 @@ pub(super) fn machine() -> Result<Machine, Failure> {
 /// The longest standard input that is passed on: it is held in memory.
 const MAX_INPUT: u64 = 1 << 28;
 
-/// Runs this command again, inside a machine, with the clock at the next midnight (UTC): certificates that were made today are
-/// valid, and the command is repeatable until then.
-pub(super) fn repeat_inside(seed: u64) -> Result<(), Failure> {
+/// Runs this command again, inside a machine whose clock begins at `date`.
+pub(super) fn repeat_inside(seed: u64, date: Date) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let machine = machine()?;
     let mut input = Vec::new();
@@ -68,7 +67,7 @@ pub(super) fn repeat_inside(seed: u64) -> Result<(), Failure> {
         },
         directory: std::env::current_dir().map_err(|error| failed(&error))?,
         seed: seed.to_string(),
-        start: next_midnight(),
+        start: date.0,
         limit: None,
     };
     let stop = super::stop_switch()?;
@@ -84,15 +83,44 @@ pub(super) fn repeat_inside(seed: u64) -> Result<(), Failure> {
     }
 }
 
-/// The next midnight, since 1970.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "certificates that programs check are made and expire in real time"
-)]
-fn next_midnight() -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let days = now.unwrap_or_default().as_secs() / DAY;
-    Duration::from_secs((days + 1) * DAY)
+/// The beginning of a day (UTC) as the time of a machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Date(Duration);
+
+impl Default for Date {
+    /// That of the runs of experiments.
+    fn default() -> Self {
+        Self(kernel::START)
+    }
+}
+
+impl std::str::FromStr for Date {
+    type Err = String;
+
+    /// Reads `2026-01-31`, from 1970 on.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        days_since_1970(text)
+            .map(|days| Self(Duration::from_secs(days * DAY)))
+            .ok_or_else(|| {
+                format!("\"{text}\" is not a day; write the last of January as 2026-01-31")
+            })
+    }
+}
+
+/// Days from 1970-01-01 to a day from 1970 to 2100, after which not every fourth year is a leap year.
+fn days_since_1970(text: &str) -> Option<u64> {
+    let mut numbers = text.split('-').map(|part| part.parse::<u64>().ok());
+    let (year, month, day) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let is_leap = year.is_multiple_of(4);
+    let february = if is_leap { 29 } else { 28 };
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let before = usize::try_from(month).ok()?.checked_sub(1)?;
+    let length = *lengths.get(before)?;
+    if numbers.next().is_some() || !(1970..2100).contains(&year) || !(1..=length).contains(&day) {
+        return None;
+    }
+    let years = (year - 1970) * 365 + (year - 1969) / 4;
+    Some(years + lengths[..before].iter().sum::<u64>() + day - 1)
 }
 
 /// Seconds of a day.
@@ -121,6 +149,43 @@ impl From<KernelError> for Failure {
         match error {
             KernelError::NotGuest => Self::Usage(error.to_string()),
             _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_days_since_1970() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("1972-02-29", 789),
+            ("1972-03-01", 790),
+            ("2000-02-29", 11_016),
+            ("2026-01-01", 20_454),
+            ("2099-12-31", 47_481),
+        ] {
+            assert_eq!(days_since_1970(text), Some(days), "{text}");
+        }
+        assert_eq!("2026-01-01".parse(), Ok(Date::default()));
+    }
+
+    #[test]
+    fn other_words_are_no_dates() {
+        for text in [
+            "",
+            "today",
+            "2026-1",
+            "2026-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-01-00",
+            "1969-12-31",
+            "2026-01-01-1",
+        ] {
+            assert!(text.parse::<Date>().is_err(), "{text}");
         }
     }
 }

@@ -12,8 +12,8 @@ use super::{KernelError, Machine, Task, Work, limits};
 use crate::emu::Emulator;
 use crate::scenario::{Backend, BackendKind, Job, Outcome, RunError, Source, Value};
 
-/// The time of every run's clock at its start: 2026-01-01.
-const START: Duration = Duration::from_secs(1_767_225_600);
+/// The time of every run's clock at its start, since 1970: 2026-01-01.
+pub const START: Duration = Duration::from_secs(1_767_225_600);
 
 /// Executes jobs of one experiment, each in a machine of its own, in which the [emulator](Emulator) executes it.
 #[derive(Clone, Debug)]

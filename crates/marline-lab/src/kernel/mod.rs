@@ -18,7 +18,7 @@ mod limits;
 mod machine;
 mod scratch;
 
-pub use self::backend::VirtualTime;
+pub use self::backend::{START, VirtualTime};
 pub use self::error::KernelError;
 pub use self::guest::become_init;
 pub use self::image::Image;

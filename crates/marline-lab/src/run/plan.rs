@@ -225,7 +225,7 @@ impl Plan {
             seed: self.seed_of(position.point, position.repeat),
             settings: Arc::clone(&cell.settings),
             qlog: below(&files.qlog, &name),
-            pcap: below(&files.pcap, &name),
+            pcap: below(&files.pcap, &format!("{name}.pcapng")),
             har: below(&files.har, &format!("{name}.har")),
             watch,
         }

@@ -383,7 +383,7 @@ fn jobs_are_in_a_fixed_order() {
     let logged = plan.job(&experiment(), 1, &files, false);
     assert_eq!(logged.har.unwrap(), Path::new("h/fast-0-0.har"));
     assert_eq!(logged.qlog.unwrap(), Path::new("q/fast-0-0"));
-    assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0"));
+    assert_eq!(logged.pcap.unwrap(), Path::new("p/fast-0-0.pcapng"));
 }
 
 /// The runs of a directory that have time series.

@@ -177,3 +177,22 @@ fn netem_tables_are_parsed_and_sampled() {
     assert_eq!("40000".parse::<Table>(), Err(line(1, "40000")));
     assert_eq!("# nothing".parse::<Table>(), Err(TableError::Empty));
 }
+
+/// `docs/laboratory.md` has these figures.
+#[test]
+fn keeping_the_order_raises_the_mean() {
+    let rise = |law: Distribution, gap: u64| {
+        let config = JitterConfig::new(Duration::from_millis(20), Duration::from_millis(5), law);
+        moments(&delays(config, 200_000, gap)).mean - 20.0
+    };
+    let gap = 12 * MILLI / 10;
+    for (law, gap, expected) in [
+        (Distribution::Uniform, gap, 1.7),
+        (Distribution::Normal, gap, 4.1),
+        (Distribution::Exponential, gap, 10.9),
+        (Distribution::Normal, gap / 10, 9.0),
+    ] {
+        let rise = rise(law.clone(), gap);
+        assert!((rise - expected).abs() < 0.15, "{law:?}: {rise}");
+    }
+}

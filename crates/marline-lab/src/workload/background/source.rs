@@ -61,7 +61,7 @@ impl UdpSource {
         let HostAddress { runtime, address } = from;
         let socket = runtime.bind(*address)?;
         let local = socket.local_addr()?;
-        let payload = vec![0; (self.size - HEADER) as usize];
+        let mut payload = vec![0; (self.size - HEADER) as usize];
         let mut departures = Departures::new(self, runtime.now());
         let clock = Arc::clone(runtime);
         runtime.spawn(Box::pin(async move {
@@ -71,8 +71,11 @@ impl UdpSource {
                 size: payload.len(),
                 segment_size: None,
             };
-            loop {
+            for number in 0_u64.. {
                 sleep_until(&*clock, departures.next()).await;
+                let digits = number.to_be_bytes();
+                let length = payload.len().min(digits.len());
+                payload[..length].copy_from_slice(&digits[digits.len() - length..]);
                 // Datagrams that the socket refuses are dropped.
                 socket.try_send(&transmit, &payload).ok();
             }
