@@ -1,7 +1,11 @@
 #!/bin/sh
-# Serves the files of MARLINE_ROOT by nginx, as a scenario's http.server: HTTP/1.1 and HTTP/2 over TLS.
+# Serves the files of MARLINE_ROOT by nginx, as a scenario's http.server: HTTP/1.1 and HTTP/2 over TLS, or HTTP/3 for the argument h3.
 # NGINX names the program; by default it is the one that `make -C interop nginx` builds, and must be 1.25.1 or later.
 set -eu
+case ${1:-} in
+    h3) listen="quic reuseport; http3 on; quic_gso on" ;;
+    *) listen="ssl; http2 on" ;;
+esac
 cat >"$MARLINE_RUN/nginx.conf" <<END
 daemon off;
 user root;
@@ -16,12 +20,17 @@ http {
     fastcgi_temp_path $MARLINE_RUN/fastcgi;
     uwsgi_temp_path $MARLINE_RUN/uwsgi;
     scgi_temp_path $MARLINE_RUN/scgi;
+    types {
+        text/html html;
+        text/css css;
+        text/javascript js;
+        image/webp webp;
+    }
     sendfile on;
     tcp_nopush on;
     keepalive_requests 100000;
     server {
-        listen $MARLINE_ADDRESS:$MARLINE_PORT ssl;
-        http2 on;
+        listen $MARLINE_ADDRESS:$MARLINE_PORT $listen;
         ssl_certificate $MARLINE_CERTIFICATE;
         ssl_certificate_key $MARLINE_KEY;
         root $MARLINE_ROOT;
