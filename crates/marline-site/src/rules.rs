@@ -167,7 +167,10 @@ impl Compiled {
         }
         self.access.check(asked.client, request.headers()).await?;
         let mut request = match self.max_body {
-            Some(max) => limited(request, max)?,
+            Some(max) => limited(request, max).ok_or_else(|| {
+                let text = "The content of the request is too large\n";
+                plain(StatusCode::PAYLOAD_TOO_LARGE, text)
+            })?,
             None => request,
         };
         if self.access.needs_user() {
@@ -222,16 +225,15 @@ impl Answers {
     }
 }
 
-/// The request, whose content may have `max` bytes.
-fn limited(request: Request<Body>, max: u64) -> Result<Request<Body>, Response<Body>> {
+/// The request, whose content may have `max` bytes; none if it announces more.
+fn limited(request: Request<Body>, max: u64) -> Option<Request<Body>> {
     let announced = request.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > max) {
-        let text = "The content of the request is too large\n";
-        return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, text));
+        return None;
     }
     let max = usize::try_from(max).unwrap_or(usize::MAX);
-    Ok(match announced {
+    Some(match announced {
         Some(_) => request,
         None => request.map(|body| Body::new(Limited::new(body, max))),
     })

@@ -1,5 +1,7 @@
 //! Sites answer requests as their files say.
 
+#![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;

@@ -88,7 +88,7 @@ pub(super) fn relative(path: &str) -> io::Result<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
 
     let name: Vec<u8> = percent_decode(path.as_bytes()).collect();
-    checked(OsString::from_vec(name).into())
+    checked(Path::new(&OsString::from_vec(name)))
 }
 
 /// The same: names are text.
@@ -99,10 +99,10 @@ pub(super) fn relative(path: &str) -> io::Result<PathBuf> {
 pub(super) fn relative(path: &str) -> io::Result<PathBuf> {
     let name = percent_decode(path.as_bytes()).decode_utf8();
     let name = name.map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
-    checked(name.into_owned().into())
+    checked(Path::new(&*name))
 }
 
-fn checked(path: PathBuf) -> io::Result<PathBuf> {
+fn checked(path: &Path) -> io::Result<PathBuf> {
     let mut relative = PathBuf::from(".");
     for component in path.components() {
         match component {
