@@ -41,6 +41,7 @@ pub mod recovery;
 mod rng;
 pub mod samples;
 pub mod scheduling;
+mod sending;
 mod spaces;
 mod streams;
 #[cfg(any(test, feature = "testing"))]

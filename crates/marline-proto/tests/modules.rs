@@ -1,3 +1,5 @@
+//! The structure that `ARCHITECTURE.md` describes, read from the sources.
+//!
 //! The top-level modules of each crate form no circle: one that imports another, directly or through others, is not
 //! imported by it. A reader can then take them one at a time, from the bottom. Tests may import what they like.
 
@@ -202,5 +204,46 @@ fn top_level_modules_form_no_circle() {
             gone.is_empty(),
             "{name}: {gone:?} are in no circle any more: remove them from `KNOWN`"
         );
+    }
+}
+
+/// The functions of one walk in `ARCHITECTURE.md`, with the file of each.
+fn functions(section: &str) -> Vec<(&str, &str)> {
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| {
+        let mut quoted = row.split('`').skip(1).step_by(2);
+        let file = quoted.next().unwrap_or_default();
+        quoted.map(move |function| (file, function))
+    })
+    .collect()
+}
+
+#[test]
+fn the_functions_of_the_three_walks_exist() {
+    let text = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let walks = text.split("## Three walks").nth(1).expect("the section");
+    let walks = walks.split("\n## ").next().unwrap();
+    let sections: Vec<&str> = walks.split("\n### ").skip(1).collect();
+    assert_eq!(sections.len(), 3);
+    for section in sections {
+        let named = functions(section);
+        for (file, function) in &named {
+            let of_core = crates().join("marline-proto/src").join(file);
+            let path = if of_core.exists() {
+                of_core
+            } else {
+                crates().join(file)
+            };
+            let source = fs::read_to_string(&path).unwrap_or_else(|_| panic!("no file {file}"));
+            let is_there = |kind| source.contains(&format!("fn {function}{kind}"));
+            assert!(
+                is_there('(') || is_there('<'),
+                "no function {function} in {file}"
+            );
+        }
+        let files: BTreeSet<&str> = named.iter().map(|(file, _)| *file).collect();
+        let all: BTreeSet<_> = named.into_iter().collect();
+        let counts = format!("\n{} functions in {} files.\n", all.len(), files.len());
+        assert!(section.contains(&counts), "the counts are {counts}");
     }
 }

@@ -9,12 +9,10 @@ use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
-use crate::crypto::TAG_LEN;
 use crate::datagrams::DatagramError;
 use crate::level::EncryptionLevel;
 use crate::observe::events::{KeyKind, KeyTrigger};
-use crate::paths::Slot;
-use crate::paths::Stage;
+use crate::paths::Path;
 use crate::priority::Priority;
 use crate::streams::{ClosedStream, FinishError, ReadError, WriteError};
 use crate::time::Instant;
@@ -67,7 +65,7 @@ impl Connection {
     /// [`WriteError::Blocked`] while the send buffer or flow control is full; other errors are final.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
         let written = self.streams.write(id, data);
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         written
     }
 
@@ -78,7 +76,7 @@ impl Connection {
     /// As [`Self::write`].
     pub fn write_chunk(&mut self, id: StreamId, data: &mut Bytes) -> Result<usize, WriteError> {
         let written = self.streams.write_chunk(id, data);
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         written
     }
 
@@ -89,7 +87,7 @@ impl Connection {
     /// As [`Self::write`].
     pub fn writable(&mut self, id: StreamId) -> Result<u64, WriteError> {
         let room = self.streams.writable(id);
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         room
     }
 
@@ -116,7 +114,7 @@ impl Connection {
     /// If the stream is finished or reset already.
     pub fn finish(&mut self, id: StreamId) -> Result<(), FinishError> {
         let finished = self.streams.finish(id);
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         finished
     }
 
@@ -127,7 +125,7 @@ impl Connection {
     /// If the stream is finished or reset already.
     pub fn reset(&mut self, id: StreamId, error_code: u64) -> Result<(), ClosedStream> {
         let reset = self.streams.reset(id, error_code);
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         reset
     }
 
@@ -164,7 +162,7 @@ impl Connection {
     /// Sets the priority of a stream for the stream scheduler.
     pub fn set_priority(&mut self, id: StreamId, priority: Priority) {
         self.streams.set_priority(id, priority);
-        self.stream_planner.set_priority(id, priority);
+        self.sending.set_priority(id, priority);
     }
 
     /// Sends `data` in a DATAGRAM frame, which is not retransmitted if it is lost (RFC 9221).
@@ -189,19 +187,9 @@ impl Connection {
 
     /// Payload size of a 1-RTT packet that fits on every open path, in bytes.
     fn payload_room(&self) -> usize {
-        let mut slots = self.paths.slots();
-        let first = self.payload_room_of(self.paths.main_slot());
-        let is_open = |at: &Slot| self.paths[*at].stage == Stage::Open;
-        let rooms = slots.by_ref().filter(is_open);
-        rooms
-            .map(|at| self.payload_room_of(at))
-            .fold(first, usize::min)
-    }
-
-    pub(super) fn payload_room_of(&self, at: Slot) -> usize {
-        let path = &self.paths[at];
-        let header = 1 + path.remote_cids.active().len() + 4;
-        usize::from(path.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
+        let first = self.paths.main().payload_room();
+        let open = self.paths.iter().filter(|path| path.is_open());
+        open.map(Path::payload_room).fold(first, usize::min)
     }
 
     /// Initiates a key update (RFC 9001, section 6); returns whether that is permitted now.

@@ -7,6 +7,7 @@ use crate::establish::ACK_DELAY_EXPONENT;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::Initiator;
 use crate::paths::Slot;
+use crate::sending::{Content, Filling};
 use crate::time::Instant;
 use crate::token::Token;
 use marline_wire::PathId;
@@ -48,7 +49,7 @@ impl Connection {
             || !path.queue.is_empty()
             || path.ping_due
             || path.tuples.active.responses.is_due()
-            || self.paths.is_single() && self.stream_planner.ready().is_some()
+            || self.paths.is_single() && self.sending.ready().is_some()
             || at == self.paths.best()
                 && (self.datagrams.is_due()
                     || self.streams.has_control_frames()
@@ -60,7 +61,7 @@ impl Connection {
 
     /// Whether data waits that only the window or the pacer of `at` holds back.
     pub(super) fn has_waiting(&self, at: Slot) -> bool {
-        self.stream_planner.ready().is_some()
+        self.sending.ready().is_some()
             || self.has_data_output(at)
             || at == Slot::FIRST
                 && [SpaceId::Initial, SpaceId::Handshake]
@@ -203,7 +204,7 @@ impl Connection {
         }
         if is_best {
             // Other packets of the UDP datagram reduce the room in this one.
-            let is_whole = limit.saturating_sub(buf.len()) >= self.payload_room_of(at);
+            let is_whole = limit.saturating_sub(buf.len()) >= self.paths[at].payload_room();
             let sent = &mut self.paths[at].space.sent;
             self.streams.write_control_frames(buf, limit, &mut |token| {
                 sent.push_token(Token::Control(token));
@@ -211,7 +212,17 @@ impl Connection {
             let fresh = is_whole && packet.is_empty(buf);
             self.datagrams.write_frames(buf, limit, fresh);
         }
-        self.fill_streams(packet, buf);
+        let filling = Filling {
+            path: at,
+            limit,
+            // A datagram that may still be padded must not end with a frame without a length.
+            may_end_packet: self.establishment.is_over() && !packet.wants_full,
+        };
+        let mut content = Content {
+            streams: &mut self.streams,
+            paths: &mut self.paths,
+        };
+        self.sending.fill(&filling, &mut content, buf);
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {
             let path = &self.paths[packet.path];

@@ -6,7 +6,7 @@
 //! | part | file |
 //! | --- | --- |
 //! | receive path: datagram, packets, frames, modules | `receive`, `dispatch` |
-//! | send path: streams, paths, frames, packets | `stream_planner`, `path_planner`, `reinject`, `transmit`, `fill`, `packet` |
+//! | send path: datagrams, packets, frames | `transmit`, `fill`, `packet` |
 //! | acknowledgments and losses, back to the modules that wrote the frames | `recover` |
 //! | requests about acknowledgments | `ack_frequency` |
 //! | time | `timers`, `idle` |
@@ -36,14 +36,10 @@ mod lifecycle;
 mod migrate;
 mod mtu_probes;
 mod packet;
-mod path_planner;
 mod paths;
 mod receive;
 mod recover;
-mod reinject;
 mod resume;
-mod stream_planner;
-mod tail_duplication;
 mod telemetry;
 mod timers;
 mod transmit;
@@ -78,6 +74,7 @@ use crate::observe::events::{ConnectionStarted, ConnectionState, Initiator, Para
 use crate::paths::{FirstPath, PathSet, Slot};
 use crate::recovery::{InitialWindowChoice, Resolved};
 use crate::rng::{ConnectionRng, SecureRng};
+use crate::sending::Sending;
 use crate::spaces::Space;
 use crate::streams::{Streams, StreamsConfig};
 use crate::time::Instant;
@@ -90,9 +87,6 @@ use events::PendingEvents;
 use idle::Idle;
 use lifecycle::Lifecycle;
 use mtu_probes::FirstMtuProbe;
-use path_planner::PathPlanner;
-use stream_planner::StreamPlanner;
-use tail_duplication::TailDuplication;
 use telemetry::Telemetry;
 
 /// A QUIC connection without I/O.
@@ -120,10 +114,8 @@ pub struct Connection {
     paths: PathSet,
     /// Results of recovery; empty between calls.
     resolved: Resolved<Token>,
-    /// Assigns stream data to paths; `None` with one path.
-    path_planner: Option<Box<PathPlanner>>,
     streams: Streams,
-    stream_planner: StreamPlanner,
+    sending: Sending,
     datagrams: Datagrams,
     announcements: Announcements,
     events: PendingEvents,
@@ -133,7 +125,6 @@ pub struct Connection {
     telemetry: Telemetry,
     ack_request: PeerRequest,
     own_ack_request: OwnRequest,
-    tail_duplication: TailDuplication,
     first_mtu_probe: FirstMtuProbe,
 }
 
@@ -242,7 +233,6 @@ impl Connection {
             establishment,
             paths,
             resolved: Resolved::default(),
-            path_planner: None,
             streams: Streams::new(StreamsConfig {
                 side,
                 receive_window: windows.all,
@@ -253,7 +243,7 @@ impl Connection {
                 max_remote_uni: config.max_concurrent_uni_streams,
                 send_buffer_limit: config.send_buffer,
             }),
-            stream_planner: StreamPlanner::new((config.stream_scheduler)()),
+            sending: Sending::new((config.stream_scheduler)()),
             datagrams: Datagrams::new(config.datagram_receive_buffer, config.datagram_send_buffer),
             announcements: Announcements::default(),
             events: PendingEvents::default(),
@@ -267,7 +257,6 @@ impl Connection {
             telemetry: Telemetry::new(observer.and_then(|make| make(&info))),
             ack_request: PeerRequest::default(),
             own_ack_request: OwnRequest::default(),
-            tail_duplication: TailDuplication::default(),
             first_mtu_probe: FirstMtuProbe::default(),
             config,
         };
@@ -319,7 +308,7 @@ impl Connection {
         self.report_paths_available();
         self.report_reset_tokens();
         self.streams.set_rtt(self.paths.longest_rtt());
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         self.set_loss_timers(now);
         self.report_changes(now);
     }

@@ -7,7 +7,6 @@ use marline_wire::{ConnectionId, ErrorCode, PathId, TransportError};
 
 use super::Connection;
 use super::events::{EndpointEvent, Event};
-use super::path_planner::PathPlanner;
 use super::receive::ReceivedPacket;
 use crate::congestion::ConnectionKind;
 use crate::coordination::bundle::MemberDirective;
@@ -19,6 +18,7 @@ use crate::paths::{
 };
 use crate::recovery::{InitialWindowChoice, Outcome};
 use crate::scheduling::path::PathStatus;
+use crate::sending::Content;
 use crate::time::Instant;
 use crate::tuple::{Arrival, FourTuple};
 
@@ -62,7 +62,7 @@ impl Connection {
         ) {
             self.paths
                 .begin_multipath(config, PathId(theirs), self.side);
-            self.path_planner = Some(Box::new(PathPlanner::new(config)));
+            self.sending.begin_multipath(config);
         }
     }
 
@@ -389,22 +389,16 @@ impl Connection {
         for path in self.paths.slots() {
             self.requeue_assigned(path);
         }
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         let other = self.paths.best();
         if other == at {
             return;
         }
-        for _ in 0..self.paths[at].probes() {
-            let Some(stream) = self.stream_planner.ready() else {
-                return;
-            };
-            let room = self.payload_room_of(at).min(self.payload_room_of(other));
-            let Some(segment) = self.plan_segment(other, stream, room) else {
-                return;
-            };
-            self.streams.take_copy(&segment);
-            self.paths[at].queue.push_copy(segment);
-        }
+        let mut content = Content {
+            streams: &mut self.streams,
+            paths: &mut self.paths,
+        };
+        self.sending.copy_onto_probes(at, other, &mut content);
     }
 
     /// A path has moved to other addresses: leaves its bundle of paths and joins another.

@@ -150,7 +150,7 @@ impl Connection {
                 ResolvedToken::Acked(token) => self.on_token_acked(id, &token),
                 ResolvedToken::Lost(token) => {
                     if self.config.tail_duplication {
-                        self.tail_duplication.on_lost(&token);
+                        self.sending.on_lost(&token);
                     }
                     self.on_token_lost(&token);
                 }

@@ -77,7 +77,7 @@ impl Connection {
         self.on_path_findings(now);
         self.forget_paths(now);
         self.report_paths_available();
-        self.refresh_ready();
+        self.sending.refresh(&mut self.streams);
         self.report_changes(now);
     }
 }

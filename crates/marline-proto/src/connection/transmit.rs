@@ -12,6 +12,7 @@ use crate::level::{EncryptionLevel, SpaceId};
 use crate::limits::{MIN_DATAGRAM_SIZE, MIN_PACKET_SPACE};
 use crate::paths::Slot;
 use crate::paths::Stage;
+use crate::sending::Content;
 use crate::time::Instant;
 use crate::tuple::{EcnCodepoint, FourTuple, Transmit};
 
@@ -91,8 +92,14 @@ impl Connection {
                 return Ok(batch);
             }
         }
-        let copied = self.copy_repeats().then(|| self.paths.best());
-        if let Some(at) = copied.or_else(|| self.reinject(now)) {
+        let mut content = Content {
+            streams: &mut self.streams,
+            paths: &mut self.paths,
+        };
+        let sending = &mut self.sending;
+        let copied = sending.copy_repeats(&mut content);
+        let copied = copied.then(|| content.paths.best());
+        if let Some(at) = copied.or_else(|| sending.reinject(now, &mut content)) {
             let batch = self.transmit_batch(now, at, max_datagrams, buf)?;
             if batch.is_some() {
                 return Ok(batch);
@@ -127,7 +134,11 @@ impl Connection {
             }
             let permit = self.permit(now, at, size as u64);
             if permit == Permit::All && !self.paths.is_single() {
-                self.plan_ahead(now, at);
+                let mut content = Content {
+                    streams: &mut self.streams,
+                    paths: &mut self.paths,
+                };
+                self.sending.plan_ahead(now, at, &mut content);
             }
             let from = buf.len();
             let next = NextDatagram {

@@ -13,6 +13,7 @@ use crate::coordination::careful_resume::{
     CarefulResume, CarefulResumeDriver, ResumeStep, SavedModel,
 };
 use crate::coordination::history::{PathSample, SampleEvent};
+use crate::crypto::TAG_LEN;
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
 use crate::recovery::{Outcome, Recovery, RecoveryConfig};
@@ -238,6 +239,12 @@ impl Path {
         let careful_resume = self.careful_resume.as_ref();
         let rate = careful_resume.and_then(|careful_resume| careful_resume.pacing_rate());
         self.recovery.set_unvalidated_rate(rate);
+    }
+
+    /// Payload size of a 1-RTT packet, in bytes.
+    pub(crate) fn payload_room(&self) -> usize {
+        let header = 1 + self.remote_cids.active().len() + 4;
+        usize::from(self.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
     }
 
     /// Number of probe packets still to be sent, with application data or without.

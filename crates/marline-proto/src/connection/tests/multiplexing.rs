@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::sending::Content;
 
 /// Answers each request with its bytes, repeated once.
 fn serve(pair: &mut Pair, server: ConnectionHandle, requests: &mut BTreeMap<StreamId, Vec<u8>>) {
@@ -106,8 +107,12 @@ fn data_that_is_void_meanwhile_does_not_end_a_packet() {
         server.write(id, &[1; 100]).expect("room");
         id
     });
-    server.refresh_ready();
-    let segment = server.plan_segment(server.paths.best(), planned, 200);
+    server.sending.refresh(&mut server.streams);
+    let mut content = Content {
+        streams: &mut server.streams,
+        paths: &mut server.paths,
+    };
+    let segment = server.sending.queue(planned, 200, &mut content);
     assert_eq!(segment.map(|segment| segment.len), Some(100));
     server.reset(planned, 7).expect("the stream is open");
     let before = pair.network.counts(Direction::ToClient).sent;

@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use super::Connection;
 use crate::limits::MAX_DUPLICATES;
 use crate::streams::Segment;
 use crate::token::Token;
@@ -29,20 +28,13 @@ impl TailDuplication {
         }
         self.lost.push_back(segment);
     }
-}
 
-impl Connection {
-    /// If all due data is sent: makes the latest retransmitted data due once more, unless it is acknowledged.
-    /// Returns whether there is any.
-    pub(super) fn copy_repeats(&mut self) -> bool {
-        let lost = &mut self.tail_duplication.lost;
-        if lost.is_empty() || !self.paths.is_single() || self.stream_planner.ready().is_some() {
-            return false;
-        }
-        for segment in lost.drain(..) {
-            self.streams.on_segment_lost(&segment);
-        }
-        self.refresh_ready();
-        self.stream_planner.ready().is_some() || self.streams.has_ends()
+    pub(super) fn is_empty(&self) -> bool {
+        self.lost.is_empty()
+    }
+
+    /// Takes the frames.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Segment> + '_ {
+        self.lost.drain(..)
     }
 }

@@ -4,13 +4,13 @@
 //! - Frames of the whole connection are sent on the best path.
 //! - Stream data is sent on the path that the path scheduler chooses, by way of a segment in that path's queue.
 
-use marline_wire::StreamId;
+use marline_wire::{PathId, StreamId};
 
-use super::Connection;
+use super::Content;
 use super::reinject::Reinjector;
-use super::stream_planner::StreamPlanner;
+use super::streams::StreamPlanner;
 use crate::config::MultipathConfig;
-use crate::paths::{Path, PathList, Slot};
+use crate::paths::{Path, PathList};
 use crate::scheduling::path::{PathScheduler, PathView, Plan, Reinjection, StreamView, Work};
 use crate::streams::{Segment, Streams};
 use crate::time::Instant;
@@ -96,37 +96,19 @@ fn unsent(paths: &PathList, streams: &Streams) -> u64 {
     streams.stats().bytes_held.saturating_sub(assigned)
 }
 
-impl Connection {
-    /// Assigns stream data to paths as the scheduler decides, until `at` has enough for a packet or the scheduler
-    /// assigns nothing more.
-    pub(super) fn plan_ahead(&mut self, now: Instant, at: Slot) {
-        let enough = u64::from(self.paths[at].tuples.active.mtu.current());
-        if self.paths[at].queue.is_empty() {
-            self.copy_late(now, at);
-        }
-        while self.paths[at].queue.bytes() < enough && self.assign_next(now) {}
-    }
-
+impl PathPlanner {
     /// Queues the next segment on the path that the scheduler chooses; `false` if there is none, or if it waits.
-    fn assign_next(&mut self, now: Instant) -> bool {
-        let Some(next) = self.stream_planner.ready() else {
+    pub(super) fn assign_next(
+        &mut self,
+        now: Instant,
+        stream_planner: &mut StreamPlanner,
+        content: &mut Content<'_>,
+    ) -> bool {
+        let Some(next) = stream_planner.ready() else {
             return false;
         };
-        let Some(planner) = &mut self.path_planner else {
-            return false;
-        };
-        let plan = planner.plan(
-            now,
-            next,
-            &self.paths,
-            &mut self.stream_planner,
-            &self.streams,
-        );
-        self.assign_as_planned(&plan)
-    }
-
-    fn assign_as_planned(&mut self, plan: &Plan) -> bool {
-        let (stream, id, copies) = match *plan {
+        let plan = self.plan(now, next, content.paths, stream_planner, content.streams);
+        let (stream, id, copies) = match plan {
             Plan::Wait => return false,
             Plan::Send {
                 stream,
@@ -135,62 +117,53 @@ impl Connection {
             } => (stream, path, copies),
             Plan::Queue { stream, path } => (stream, path, false),
         };
-        let Some(at) = self.paths.by_id(id) else {
+        let Some(at) = content.paths.by_id(id) else {
             return false;
         };
-        let room = self.payload_room_of(at);
-        let Some(segment) = self.plan_segment(at, stream, room) else {
+        let room = content.paths[at].payload_room();
+        let Some(segment) = stream_planner.plan_segment(at, stream, room, content) else {
             return false;
         };
-        self.streams.set_path(stream, id);
-        let Some(planner) = self.path_planner.as_ref().filter(|_| copies) else {
-            return true;
-        };
-        let others = planner.input.paths.iter().filter(|view| view.id != id);
-        for view in others.filter(|view| !view.is_full()) {
-            if let Some(at) = self.paths.by_id(view.id) {
-                self.paths[at].queue.push_copy(segment);
-                if planner.reinjection.is_some() {
-                    // It is not copied again.
-                    self.streams.take_copy(&segment);
-                }
-            }
+        content.streams.set_path(stream, id);
+        if copies {
+            self.copy_elsewhere(&segment, id, content);
         }
         true
     }
 
-    /// Queues a packet on `to` that is late on another path, if there is one.
-    fn copy_late(&mut self, now: Instant, to: Slot) {
-        if let Some(mut reinjector) = self.reinjector(now) {
-            reinjector.copy_late(to);
+    /// Queues copies of a segment on the paths other than `id` that are not full.
+    fn copy_elsewhere(&self, segment: &Segment, id: PathId, content: &mut Content<'_>) {
+        let others = self.input.paths.iter().filter(|view| view.id != id);
+        for view in others.filter(|view| !view.is_full()) {
+            if let Some(at) = content.paths.by_id(view.id) {
+                content.paths[at].queue.push_copy(*segment);
+                if self.reinjection.is_some() {
+                    // It is not copied again.
+                    content.streams.take_copy(segment);
+                }
+            }
         }
     }
 
     /// The copier of what is in flight; `None` without reinjection.
-    fn reinjector(&mut self, now: Instant) -> Option<Reinjector<'_>> {
-        let planner = self.path_planner.as_deref_mut()?;
-        let reinjection = planner.reinjection.as_mut()?;
-        let input = &mut planner.input;
+    pub(super) fn reinjector<'a>(
+        &'a mut self,
+        now: Instant,
+        content: &'a mut Content<'_>,
+    ) -> Option<Reinjector<'a>> {
+        let reinjection = self.reinjection.as_mut()?;
+        let input = &mut self.input;
         input.paths.clear();
-        let live = self.paths.iter().filter(|path| path.is_live());
+        let live = content.paths.iter().filter(|path| path.is_live());
         input.paths.extend(live.map(|path| path.view(now)));
-        reinjection.set_sent(self.streams.stats().bytes_sent);
+        reinjection.set_sent(content.streams.stats().bytes_sent);
         Some(Reinjector {
             now,
-            paths: &mut self.paths,
-            streams: &mut self.streams,
+            paths: content.paths,
+            streams: content.streams,
             reinjection,
             views: &input.paths,
             segments: &mut input.segments,
         })
-    }
-
-    /// When nothing is left to send, but a slow path has data queued or in flight: queues a packet of it on a path
-    /// that may send now; returns that path.
-    pub(super) fn reinject(&mut self, now: Instant) -> Option<Slot> {
-        if self.stream_planner.ready().is_some() || self.paths.is_single() {
-            return None;
-        }
-        self.reinjector(now)?.run()
     }
 }

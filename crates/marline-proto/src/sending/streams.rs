@@ -1,13 +1,8 @@
 //! Selects the stream that sends next, and fills packets with its data.
-//!
-//! The selection is a [`Segment`], a range of a stream without its bytes, in the queue of a path. Bytes are read
-//! when the packet is built, so a path failure moves no data. With one path a segment is queued only for the
-//! packet being built.
 
 use marline_wire::{StreamId, varint};
 
-use super::Connection;
-use super::packet::PacketBuilder;
+use super::Content;
 use crate::paths::{Queued, Slot};
 use crate::priority::Priority;
 use crate::scheduling::stream::{Sharing, StreamScheduler};
@@ -57,7 +52,7 @@ impl StreamPlanner {
     }
 
     /// Reports streams that became ready or idle to the scheduler, and updates its selection.
-    fn refresh(&mut self, streams: &mut Streams) {
+    pub(super) fn refresh(&mut self, streams: &mut Streams) {
         while let Some(ReadyChange { id, ready }) = streams.poll_ready_change() {
             match ready {
                 Some(priority) => self.scheduler.activate(id, priority),
@@ -69,70 +64,85 @@ impl StreamPlanner {
     }
 }
 
-impl Connection {
-    /// Updates the selection of the next stream.
-    pub(super) fn refresh_ready(&mut self) {
-        self.stream_planner.refresh(&mut self.streams);
-    }
+/// A packet that is filled with stream data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filling {
+    pub(crate) path: Slot,
+    /// Maximum length of the buffer, in bytes.
+    pub(crate) limit: usize,
+    /// Whether the last frame may extend to the end of the packet, without a length.
+    pub(crate) may_end_packet: bool,
+}
 
+impl Filling {
+    fn room(&self, buf: &[u8]) -> usize {
+        self.limit.saturating_sub(buf.len())
+    }
+}
+
+impl StreamPlanner {
     /// Queues the next segment of a stream whose frame fits `room` bytes on a path; `None` if there is none.
-    pub(super) fn plan_segment(&mut self, at: Slot, id: StreamId, room: usize) -> Option<Segment> {
-        let segment = self.streams.take_frame(id, room);
+    pub(super) fn plan_segment(
+        &mut self,
+        at: Slot,
+        id: StreamId,
+        room: usize,
+        content: &mut Content<'_>,
+    ) -> Option<Segment> {
+        let segment = content.streams.take_frame(id, room);
         if let Some(segment) = segment {
-            self.stream_planner.on_sent(id, segment.len as u64);
-            self.paths[at].queue.push(segment);
+            self.on_sent(id, segment.len as u64);
+            content.paths[at].queue.push(segment);
         }
-        self.refresh_ready();
+        self.refresh(content.streams);
         segment
     }
 
-    /// Writes the FINs of streams whose data has all been sent before. The best path carries them, ahead of the data of
-    /// other streams, because they take only a few bytes.
-    fn fill_ends(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
-        let room = |buf: &Vec<u8>| packet.limit.saturating_sub(buf.len());
-        while let Some(end) = self.streams.take_end(room(buf)) {
-            if let Some(written) = self.streams.write_segment(&end, true, buf) {
-                let path = &mut self.paths[packet.path];
-                path.counters.count_stream(0, false);
-                path.space.sent.push_token(Token::Segment(written));
-            }
-        }
-    }
-
-    /// Fills the rest of the packet with STREAM frames.
-    pub(super) fn fill_streams(&mut self, packet: &PacketBuilder, buf: &mut Vec<u8>) {
+    /// Fills the rest of the packet with STREAM frames. With one path a segment is queued only for the packet being built.
+    pub(super) fn fill(&mut self, packet: &Filling, content: &mut Content<'_>, buf: &mut Vec<u8>) {
         let at = packet.path;
-        if at == self.paths.best() {
-            self.fill_ends(packet, buf);
+        if at == content.paths.best() {
+            fill_ends(packet, content, buf);
         }
-        // A datagram that may still be padded must not end with a frame without a length.
-        let may_end_packet = self.establishment.is_over() && !packet.wants_full;
         loop {
-            let room = packet.limit.saturating_sub(buf.len());
+            let room = packet.room(buf);
             if room < MIN_SEGMENT_SPACE {
                 return;
             }
-            let length = match may_end_packet {
+            let length = match packet.may_end_packet {
                 true => 0,
                 false => varint::size(room as u64),
             };
-            if self.paths[at].queue.is_empty() && self.paths.is_single() {
-                self.stream_planner
-                    .ready()
-                    .and_then(|id| self.plan_segment(at, id, room - length));
+            if content.paths[at].queue.is_empty()
+                && content.paths.is_single()
+                && let Some(id) = self.ready()
+            {
+                self.plan_segment(at, id, room - length, content);
             }
-            let Some(Queued { segment, is_copy }) = self.paths[at].queue.pop(room - length) else {
+            let path = &mut content.paths[at];
+            let Some(Queued { segment, is_copy }) = path.queue.pop(room - length) else {
                 return;
             };
             let has_length = segment.frame_size(true) <= room;
-            if let Some(written) = self.streams.write_segment(&segment, has_length, buf) {
-                let path = &mut self.paths[at];
+            if let Some(written) = content.streams.write_segment(&segment, has_length, buf) {
                 path.counters.count_stream(written.len as u64, is_copy);
                 path.space.sent.push_token(Token::Segment(written));
                 if !has_length {
                     return;
                 }
             }
+        }
+    }
+}
+
+/// Writes the FINs of streams whose data has all been sent before. The best path carries them, ahead of the data of
+/// other streams, because they take only a few bytes.
+fn fill_ends(packet: &Filling, content: &mut Content<'_>, buf: &mut Vec<u8>) {
+    while let Some(end) = content.streams.take_end(packet.room(buf)) {
+        if let Some(written) = content.streams.write_segment(&end, true, buf) {
+            let path = &mut content.paths[packet.path];
+            path.counters.count_stream(0, false);
+            path.space.sent.push_token(Token::Segment(written));
         }
     }
 }
