@@ -71,7 +71,8 @@ impl Connection {
         for path in self.paths.iter_mut() {
             path.ack_policy.on_frequency(&requested);
         }
-        self.report_ack_frequency(now, at, Initiator::Remote, &requested);
+        self.telemetry
+            .report_ack_frequency(now, &self.paths[at], Initiator::Remote, &requested);
         Ok(())
     }
 }

@@ -200,7 +200,12 @@ impl Connection {
         let begun = keys.initiate_update().is_ok();
         if begun {
             self.ping();
-            self.report_keys_installed(now, KeyKind::OneRtt, KeyTrigger::LocalUpdate);
+            self.telemetry.report_keys_installed(
+                now,
+                &self.establishment,
+                KeyKind::OneRtt,
+                KeyTrigger::LocalUpdate,
+            );
         }
         begun
     }

@@ -99,7 +99,8 @@ impl Connection {
         if let Some(received) = &directive.decision {
             let path = self.paths.named(at);
             let event = BundleUpdated::new(path, received);
-            self.emit(now, &observe::Event::BundleUpdated(event));
+            self.telemetry
+                .emit(now, &observe::Event::BundleUpdated(event));
         }
         self.report_metrics(now, at);
     }

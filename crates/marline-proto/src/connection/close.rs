@@ -45,7 +45,7 @@ impl Connection {
         if self.lifecycle.is_open() {
             let until = now + self.pto() * 3;
             self.report_final_sample(now);
-            self.report_closed(now, &error);
+            self.telemetry.report_closed(now, &error);
             let paths = self.closing_paths();
             self.lifecycle.move_to_closing(Closing {
                 close,
@@ -63,7 +63,7 @@ impl Connection {
             return;
         }
         self.report_final_sample(now);
-        self.report_closed(now, &error);
+        self.telemetry.report_closed(now, &error);
         self.lifecycle.move_to_drained(error.clone());
         self.on_end(error);
         self.events.endpoint.push_back(EndpointEvent::Drained);
@@ -105,7 +105,7 @@ impl Connection {
     fn start_draining(&mut self, now: Instant, error: ConnectionError) {
         let until = now + self.pto() * 3;
         self.report_final_sample(now);
-        self.report_closed(now, &error);
+        self.telemetry.report_closed(now, &error);
         self.lifecycle.move_to_draining(error.clone(), until);
         self.on_end(error);
     }
@@ -174,7 +174,7 @@ impl Connection {
             };
             let room = packet.limit.saturating_sub(buf.len());
             if !write_close(close, level, room, buf) {
-                Self::abandon_packet(&packet, buf);
+                packet.abandon(buf);
                 break;
             }
             let last =
@@ -183,7 +183,7 @@ impl Connection {
                 && self.side.is_client()
                 && self.establishment.has_keys(EncryptionLevel::Initial)
             {
-                Self::pad_packet(&mut packet, datagram.end, buf);
+                packet.pad(datagram.end, buf);
             }
             packet.padded = false;
             self.finish_packet(now, packet, &datagram, buf);

@@ -85,7 +85,7 @@ impl Connection {
         let mut packet = self.begin_packet(now, level, &datagram, &mut buf).ok()?;
         buf[0] ^= crafting.flip;
         buf.extend_from_slice(frames);
-        Self::pad_packet(&mut packet, crafting.pad_to.into(), &mut buf);
+        packet.pad(crafting.pad_to.into(), &mut buf);
         packet.ack_eliciting = true;
         self.finish_packet(now, packet, &datagram, &mut buf);
         Some(buf)

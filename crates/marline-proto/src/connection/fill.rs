@@ -149,7 +149,7 @@ impl Connection {
             .write_crypto(id, buf, packet.limit, |_| {});
         packet.ack_eliciting |= buf.len() > before;
         if probes > 0 && !packet.ack_eliciting {
-            Self::write_ping(packet, buf);
+            packet.ping(buf);
         }
     }
 
@@ -171,7 +171,7 @@ impl Connection {
         let path = &mut self.paths[at];
         if permit == Permit::AcksOnly {
             if path.acks_alone >= ACKS_BEFORE_PING && path.recovery.in_flight() == 0 {
-                Self::write_ping(packet, buf);
+                packet.ping(buf);
             }
             return;
         }
@@ -191,7 +191,12 @@ impl Connection {
                     sent.push_token(Token::AddressValidation { sequence });
                 }
                 if let Some(requested) = self.announcements.ack_frequency.take_first_sent() {
-                    self.report_ack_frequency(now, at, Initiator::Local, &requested);
+                    self.telemetry.report_ack_frequency(
+                        now,
+                        &self.paths[at],
+                        Initiator::Local,
+                        &requested,
+                    );
                 }
             }
         }
@@ -231,7 +236,7 @@ impl Connection {
                 || path.acks_alone >= ACKS_BEFORE_PING
                 || self.paths.wants_ack_of_acks(now, at)
             {
-                Self::write_ping(packet, buf);
+                packet.ping(buf);
             }
         }
         if packet.ack_eliciting {

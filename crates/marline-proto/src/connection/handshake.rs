@@ -26,14 +26,27 @@ impl Connection {
     pub(super) fn drive_handshake(&mut self, now: Instant) -> Result<(), TransportError> {
         while let Some(step) = self.establishment.poll() {
             match step {
-                Step::VersionChanged => self.report_versions(now),
-                Step::KeysInstalled(kind) => self.report_keys_installed(now, kind, KeyTrigger::Tls),
+                Step::VersionChanged => self
+                    .telemetry
+                    .report_versions(now, self.establishment.versions()),
+                Step::KeysInstalled(kind) => self.telemetry.report_keys_installed(
+                    now,
+                    &self.establishment,
+                    kind,
+                    KeyTrigger::Tls,
+                ),
                 Step::Restored(params) => {
                     self.streams.set_peer_limits(&peer_limits(&params))?;
                     self.datagrams
                         .set_peer_limit(params.max_datagram_frame_size.unwrap_or(0));
-                    self.emit(now, &observe::Event::ParametersRestored(&params));
-                    self.report_keys_installed(now, KeyKind::ZeroRtt, KeyTrigger::Tls);
+                    self.telemetry
+                        .emit(now, &observe::Event::ParametersRestored(&params));
+                    self.telemetry.report_keys_installed(
+                        now,
+                        &self.establishment,
+                        KeyKind::ZeroRtt,
+                        KeyTrigger::Tls,
+                    );
                 }
                 Step::PeerParameters(params) => self.on_parameters(now, &params)?,
                 Step::ZeroRttRejected => self.on_zero_rtt_rejected(),
@@ -86,7 +99,8 @@ impl Connection {
             tls_cipher: None,
             parameters: params,
         };
-        self.emit(now, &observe::Event::ParametersSet(event));
+        self.telemetry
+            .emit(now, &observe::Event::ParametersSet(event));
         self.report_negotiated(now);
         Ok(())
     }
@@ -104,7 +118,8 @@ impl Connection {
         self.begin_multipath();
         self.events.application.push_back(Event::Connected);
         self.events.endpoint.push_back(EndpointEvent::HandshakeDone);
-        self.report_state(now, ConnectionState::HandshakeComplete);
+        self.telemetry
+            .report_state(now, ConnectionState::HandshakeComplete);
         self.learn_initial_window(now);
         self.begin_careful_resume(now, false);
         self.join_bundle(now, false);
@@ -132,7 +147,8 @@ impl Connection {
                 .remember_rtt(now, remote.port(), rtt.smoothed());
         }
         self.events.application.push_back(Event::HandshakeConfirmed);
-        self.report_state(now, ConnectionState::HandshakeConfirmed);
+        self.telemetry
+            .report_state(now, ConnectionState::HandshakeConfirmed);
         self.try_preferred_address(now);
     }
 
@@ -156,7 +172,7 @@ impl Connection {
             let recovery = &mut self.paths[Slot::FIRST].recovery;
             recovery.on_space_discarded(id, &mut space.sent);
         }
-        self.report_keys_discarded(now, kind);
+        self.telemetry.report_keys_discarded(now, kind);
     }
 
     /// Whether the source connection ID of a header is the peer's, or becomes it.
@@ -192,7 +208,8 @@ impl Connection {
         if selection == Selection::Ignored {
             return;
         }
-        self.report_offered_versions(now, &offered);
+        self.telemetry
+            .report_offered_versions(now, self.establishment.versions(), &offered);
         let begun = match selection {
             Selection::Version(version) => self.restart(now, version),
             Selection::NothingInCommon | Selection::Ignored => None,
@@ -210,7 +227,8 @@ impl Connection {
         }
         let recovery = &mut self.paths[Slot::FIRST].recovery;
         recovery.on_space_discarded(SpaceId::Initial, &mut former.sent);
-        self.report_versions(now);
+        self.telemetry
+            .report_versions(now, self.establishment.versions());
         self.establishment.expect_answer_anew(now);
         Some(())
     }

@@ -41,7 +41,7 @@ impl Connection {
             window: first.bytes,
             default: first.default,
         };
-        self.emit(now, &Event::InitialWindowChosen(event));
+        self.telemetry.emit(now, &Event::InitialWindowChosen(event));
     }
 
     /// The initial window of the present path, in bytes; a bundle may have split it since. It is final when the

@@ -68,11 +68,19 @@ impl Connection {
             match self.paths[at].on_response(now, frame) {
                 Some(Proven::Opening) => self.on_path_valid(now, at),
                 Some(Proven::Active) => {
-                    self.report_migration(now, at, MigrationState::MigrationComplete);
+                    self.telemetry.report_migration(
+                        now,
+                        &self.paths[at],
+                        MigrationState::MigrationComplete,
+                    );
                     self.resume_after_outage(at);
                 }
                 Some(Proven::Probed) => {
-                    self.report_migration(now, at, MigrationState::ProbingSuccessful);
+                    self.telemetry.report_migration(
+                        now,
+                        &self.paths[at],
+                        MigrationState::ProbingSuccessful,
+                    );
                     self.move_to_probed(now, at);
                 }
                 None => {}
@@ -154,8 +162,9 @@ impl Connection {
             path.recovery.on_rebinding(former);
         }
         self.events.application.push_back(Event::PathChanged);
-        self.report_migration(now, at, MigrationState::MigrationStarted);
-        self.report_path(now, at);
+        self.telemetry
+            .report_migration(now, &self.paths[at], MigrationState::MigrationStarted);
+        self.telemetry.report_path(now, &self.paths[at]);
     }
 
     /// Resets recovery and congestion control of a path that leads to another host.
@@ -170,7 +179,8 @@ impl Connection {
             .paths
             .fresh_recovery(&self.config, at, first, &mut self.rng);
         self.paths[at].reset_recovery(recovery);
-        self.report_recovery_parameters(now, at);
+        self.telemetry
+            .report_recovery_parameters(now, &self.paths[at]);
         self.report_initial_window(now, at);
         if is_main {
             self.begin_careful_resume(now, true);
@@ -245,7 +255,7 @@ impl Connection {
             } else {
                 // The path carries nothing yet, so it is moved without validation.
                 self.paths[at].move_to(tuple);
-                self.report_path(now, at);
+                self.telemetry.report_path(now, &self.paths[at]);
             }
             self.probe_from(now, at, local);
         }
@@ -309,7 +319,8 @@ impl Connection {
         };
         let tuple = self.client_tuple(now, at, addresses, Some(cid));
         self.paths[at].set_probed(tuple);
-        self.report_migration(now, at, MigrationState::ProbingStarted);
+        self.telemetry
+            .report_migration(now, &self.paths[at], MigrationState::ProbingStarted);
     }
 
     /// Migrates a client to the address that it has probed, a server to the last one of a client that did not
@@ -361,8 +372,12 @@ impl Connection {
                     self.change_path_bundle(now, at);
                 }
                 self.events.application.push_back(Event::PathChanged);
-                self.report_migration(now, at, MigrationState::MigrationAbandoned);
-                self.report_path(now, at);
+                self.telemetry.report_migration(
+                    now,
+                    &self.paths[at],
+                    MigrationState::MigrationAbandoned,
+                );
+                self.telemetry.report_path(now, &self.paths[at]);
             }
             ValidationFailure::Stranded if self.paths.has_other_open(at) => {
                 self.end_path(now, at, ErrorCode::PATH_UNSTABLE_OR_POOR, None);

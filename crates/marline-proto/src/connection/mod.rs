@@ -148,7 +148,9 @@ impl Connection {
         let start = Start::client(now, &endpoint, config, addresses, server_name, rng)?;
         let transport = Arc::clone(&config.transport);
         let mut connection = Self::new(now, transport, endpoint, config.observer.as_ref(), start);
-        connection.report_offered_protocols(now, config.tls.alpn_protocols());
+        connection
+            .telemetry
+            .report_offered_protocols(now, config.tls.alpn_protocols());
         connection.set_membership(config.bundle);
         // Only remembered parameters of the server could be refused here, and those were checked.
         let _ = connection.drive_handshake(now);
@@ -254,7 +256,7 @@ impl Connection {
                 config.response_ping.filter(|_| side.is_client()),
             ),
             coordination: Coordination::default(),
-            telemetry: Telemetry::new(observer.and_then(|make| make(&info))),
+            telemetry: Telemetry::new(side, observer.and_then(|make| make(&info))),
             ack_request: PeerRequest::default(),
             own_ack_request: OwnRequest::default(),
             first_mtu_probe: FirstMtuProbe::default(),
@@ -274,7 +276,7 @@ impl Connection {
         remote_cid: ConnectionId,
     ) {
         let addresses = self.paths.main().tuples.active.addresses;
-        self.emit(
+        self.telemetry.emit(
             now,
             &observe::Event::ConnectionStarted(ConnectionStarted {
                 local: Some(addresses.local),
@@ -289,12 +291,16 @@ impl Connection {
             tls_cipher: None,
             parameters: params,
         };
-        self.emit(now, &observe::Event::ParametersSet(event));
-        self.report_first_ids();
-        self.report_versions(now);
-        self.report_path(now, Slot::FIRST);
-        self.report_recovery_parameters(now, Slot::FIRST);
-        self.report_state(now, ConnectionState::Attempted);
+        self.telemetry
+            .emit(now, &observe::Event::ParametersSet(event));
+        self.telemetry
+            .report_first_ids(self.paths.main(), self.establishment.progress().local_cid());
+        self.telemetry
+            .report_versions(now, self.establishment.versions());
+        self.telemetry.report_path(now, &self.paths[Slot::FIRST]);
+        self.telemetry
+            .report_recovery_parameters(now, &self.paths[Slot::FIRST]);
+        self.telemetry.report_state(now, ConnectionState::Attempted);
     }
 
     /// Updates state that depends on any input; called at the end of each.
@@ -310,7 +316,8 @@ impl Connection {
         self.streams.set_rtt(self.paths.longest_rtt());
         self.sending.refresh(&mut self.streams);
         self.set_loss_timers(now);
-        self.report_changes(now);
+        self.telemetry
+            .report_changes(now, &mut self.streams, &self.paths);
     }
 
     fn is_confirmed(&self) -> bool {

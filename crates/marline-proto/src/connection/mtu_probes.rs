@@ -137,7 +137,7 @@ impl Connection {
         }
         self.transmit_alone(now, addresses, datagram, size, buf, |this, packet, buf| {
             packet.mtu_probe = true;
-            Self::write_ping(packet, buf);
+            packet.ping(buf);
             this.paths[at].tuples.active.mtu.on_probe_sent(number);
             true
         })

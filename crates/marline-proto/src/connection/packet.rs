@@ -53,6 +53,28 @@ impl PacketBuilder {
     pub(super) fn is_empty(&self, buf: &[u8]) -> bool {
         buf.len() == self.offsets.payload
     }
+
+    /// Removes a packet without frames from the buffer.
+    pub(super) fn abandon(&self, buf: &mut Vec<u8>) {
+        buf.truncate(self.start);
+    }
+
+    /// Pads the packet so that the buffer reaches `until`, tag included, if it is shorter.
+    pub(super) fn pad(&mut self, until: usize, buf: &mut Vec<u8>) {
+        let target = until.saturating_sub(TAG_LEN);
+        if buf.len() < target {
+            buf.resize(target, frame::PADDING as u8);
+            self.padded = true;
+        }
+    }
+
+    /// Appends a PING.
+    pub(super) fn ping(&mut self, buf: &mut Vec<u8>) {
+        if buf.len() < self.limit {
+            varint::encode(frame::PING, buf);
+            self.ack_eliciting = true;
+        }
+    }
 }
 
 /// Properties shared by the packets of one datagram.
@@ -168,20 +190,6 @@ impl Connection {
         }
     }
 
-    /// Removes a packet without frames from the buffer.
-    pub(super) fn abandon_packet(packet: &PacketBuilder, buf: &mut Vec<u8>) {
-        buf.truncate(packet.start);
-    }
-
-    /// Pads the packet so that the buffer reaches `until`, tag included, if it is shorter.
-    pub(super) fn pad_packet(packet: &mut PacketBuilder, until: usize, buf: &mut Vec<u8>) {
-        let target = until.saturating_sub(TAG_LEN);
-        if buf.len() < target {
-            buf.resize(target, frame::PADDING as u8);
-            packet.padded = true;
-        }
-    }
-
     /// Protects the packet and records it as sent.
     pub(super) fn finish_packet(
         &mut self,
@@ -191,7 +199,7 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) {
         let shortest = packet.offsets.number + MIN_NUMBER_AND_PAYLOAD + TAG_LEN;
-        Self::pad_packet(&mut packet, shortest, buf);
+        packet.pad(shortest, buf);
         if let Some(length_offset) = packet.offsets.length {
             let length = buf.len() + TAG_LEN - packet.offsets.number;
             patch_length(buf, length_offset, length);
@@ -282,13 +290,5 @@ impl Connection {
             path.tuples.active.ecn.on_sent(ledger, now, pto);
         }
         path.counters.packets_sent += 1;
-    }
-
-    /// Appends a PING.
-    pub(super) fn write_ping(packet: &mut PacketBuilder, buf: &mut Vec<u8>) {
-        if buf.len() < packet.limit {
-            varint::encode(frame::PING, buf);
-            packet.ack_eliciting = true;
-        }
     }
 }

@@ -156,8 +156,9 @@ impl Connection {
         let at = added.at;
         let id = self.paths[at].id;
         self.events.application.push_back(Event::PathOpened(id));
-        self.report_path(now, at);
-        self.report_recovery_parameters(now, at);
+        self.telemetry.report_path(now, &self.paths[at]);
+        self.telemetry
+            .report_recovery_parameters(now, &self.paths[at]);
         self.report_initial_window(now, at);
         if added.is_proven {
             self.on_path_valid(now, at);
@@ -248,7 +249,7 @@ impl Connection {
         self.events
             .application
             .push_back(Event::PathClosed { id, error });
-        self.report_path_removed(now, id);
+        self.telemetry.report_path_removed(now, id);
     }
 
     /// Makes what a path has in flight and in its queue due on the other paths.

@@ -117,11 +117,12 @@ impl Connection {
                 Ok(Packet::Retry(retry)) => return self.on_retry(now, &retry),
                 Ok(Packet::UnsupportedVersion { .. }) | Err(_) => {
                     let dropped = DroppedPacket {
-                        path: None,
+                        path: self.paths.only(),
                         level: None,
                         size: rest.len(),
                     };
-                    self.report_dropped(now, dropped, DropTrigger::Invalid);
+                    self.telemetry
+                        .report_dropped(now, dropped, DropTrigger::Invalid);
                     return;
                 }
             };
@@ -147,17 +148,18 @@ impl Connection {
     ) {
         let level = EncryptionLevel::from(header.kind);
         let mut dropped = DroppedPacket {
-            path: None,
+            path: self.paths.only(),
             level: Some(level),
             size: packet.len(),
         };
         if let Some(trigger) = self.establishment.refuse(header, &arrival, packet) {
-            self.report_dropped(now, dropped, trigger);
+            self.telemetry.report_dropped(now, dropped, trigger);
             return;
         }
         if !self.establishment.may_open(level) {
             if !self.establishment.defer(now, arrival, level, packet) {
-                self.report_dropped(now, dropped, DropTrigger::KeyUnavailable);
+                self.telemetry
+                    .report_dropped(now, dropped, DropTrigger::KeyUnavailable);
             }
             return;
         }
@@ -173,7 +175,8 @@ impl Connection {
                 largest: None,
             },
             PacketPath::None => {
-                self.report_dropped(now, dropped, DropTrigger::General);
+                self.telemetry
+                    .report_dropped(now, dropped, DropTrigger::General);
                 return;
             }
         };
@@ -198,14 +201,16 @@ impl Connection {
                     generation: unsealed.generation,
                 };
                 if self.is_duplicate(at, space, number) {
-                    self.report_dropped(now, dropped, DropTrigger::Duplicate);
+                    self.telemetry
+                        .report_dropped(now, dropped, DropTrigger::Duplicate);
                     return;
                 }
                 if self.telemetry.observer.is_some() {
                     let is_newest = context.largest.is_none_or(|largest| number > largest);
                     self.report_received(now, &received, unsealed.payload, dropped.size);
                     if header.kind == ProtectedKind::Short && is_newest {
-                        self.report_local_id(now, at, header.dcid);
+                        self.telemetry
+                            .report_local_id(now, &self.paths[at], header.dcid);
                     }
                 }
                 let outcome = unsealed
@@ -224,7 +229,8 @@ impl Connection {
                 if is_reset {
                     self.end_silently(now, ConnectionError::Reset);
                 } else {
-                    self.report_dropped(now, dropped, DropTrigger::DecryptionFailure);
+                    self.telemetry
+                        .report_dropped(now, dropped, DropTrigger::DecryptionFailure);
                 }
             }
         }
@@ -247,7 +253,7 @@ impl Connection {
             ecn: Ecn::of(packet.arrival.ecn),
             datagram: self.telemetry.counters.datagrams_received as u32,
         };
-        self.emit(now, &Event::PacketReceived(event));
+        self.telemetry.emit(now, &Event::PacketReceived(event));
     }
 
     /// The largest packet number received in a space of a path.
@@ -307,7 +313,7 @@ impl Connection {
             }
         }
         let is_newest = self.record_received(now, packet, ack_eliciting);
-        self.report_reassembly(now);
+        self.telemetry.report_reassembly(now, &self.streams);
         self.paths.on_received(now, packet.path);
         if packet.space == SpaceId::Data && !probing {
             self.follow_peer(now, packet, is_newest);
@@ -377,7 +383,8 @@ impl Connection {
         if let Some(keys) = self.establishment.one_rtt_mut() {
             keys.expire_previous_at(expiry);
         }
-        self.report_key_change(now, change);
+        self.telemetry
+            .report_key_change(now, &self.establishment, change);
         Ok(())
     }
 }

@@ -294,7 +294,7 @@ impl Connection {
 
     fn on_loss_timeout(&mut self, now: Instant, at: Slot) {
         let conditions = self.probe_conditions(at);
-        self.report_timer_expired(now, at);
+        self.telemetry.report_timer_expired(now, &self.paths[at]);
         let path = &mut self.paths[at];
         match path.recovery.on_timeout(now, conditions.as_ref()) {
             Some(Expired::Loss(id)) => self.detect_lost(now, at, id),

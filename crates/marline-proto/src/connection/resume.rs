@@ -144,7 +144,8 @@ impl Connection {
             if is_first {
                 event.old = None;
             }
-            self.emit(now, &Event::CarefulResumePhaseUpdated(event));
+            self.telemetry
+                .emit(now, &Event::CarefulResumePhaseUpdated(event));
         }
     }
 }

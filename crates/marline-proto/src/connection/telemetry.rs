@@ -2,13 +2,14 @@
 
 mod changes;
 
-use marline_wire::{ErrorCode, PathId};
+use marline_wire::{ErrorCode, PathId, Side};
 
 use super::Connection;
 use super::events::ConnectionError;
 use crate::ack::Requested;
 use crate::congestion::Phase;
 use crate::crypto::KeyChange;
+use crate::establish::Establishment;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::{
     AckFrequencyUpdated, CloseTrigger, ClosedWith, CongestionStateUpdated, ConnectionClosed,
@@ -25,6 +26,7 @@ use crate::paths::Slot;
 use crate::paths::{Path, Stage};
 use crate::recovery::Resolved;
 use crate::recovery::loss::Cause;
+use crate::streams::Streams;
 use crate::time::Instant;
 use crate::token::Token;
 use crate::tuple::EcnValidationState;
@@ -47,7 +49,7 @@ pub(super) struct Counters {
 /// A packet dropped before its frames are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DroppedPacket {
-    /// The path of the packet, if known.
+    /// The path of the packet, if known; the only one without multipath.
     pub(super) path: Option<PathId>,
     /// `None` if its header cannot be parsed.
     pub(super) level: Option<EncryptionLevel>,
@@ -57,6 +59,7 @@ pub(super) struct DroppedPacket {
 
 /// The observer of a connection, and its counters.
 pub(super) struct Telemetry {
+    side: Side,
     pub(super) observer: Option<Box<dyn Observer>>,
     pub(super) counters: Counters,
     pub(super) frames_received: FrameCounts,
@@ -67,8 +70,9 @@ pub(super) struct Telemetry {
 }
 
 impl Telemetry {
-    pub(super) fn new(observer: Option<Box<dyn Observer>>) -> Self {
+    pub(super) fn new(side: Side, observer: Option<Box<dyn Observer>>) -> Self {
         Self {
+            side,
             observer,
             counters: Counters::default(),
             frames_received: FrameCounts::default(),
@@ -167,68 +171,22 @@ const fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-impl Connection {
+impl Telemetry {
     /// Passes an event to the observer, if there is one.
     pub(super) fn emit(&mut self, now: Instant, event: &observe::Event<'_>) {
-        if let Some(observer) = &mut self.telemetry.observer {
+        if let Some(observer) = &mut self.observer {
             observer.on_event(now, event);
         }
     }
 
-    /// Reports round-trip times, the window, and the phase of the controller if it changed.
-    pub(super) fn report_metrics(&mut self, now: Instant, at: Slot) {
-        if self.telemetry.observer.is_none() {
-            return;
-        }
-        let packets_in_flight = self
-            .spaces(at)
-            .map(|(_, space)| space.sent.ack_eliciting_in_flight())
-            .sum();
-        let Some(observer) = &mut self.telemetry.observer else {
-            return;
-        };
-        let path = self.paths[at].id;
-        let bytes_queued = self.paths[at].queue.bytes();
-        let recovery = &self.paths[at].recovery;
-        let controller = recovery.controller();
-        let rtt = recovery.rtt().view();
-        let sampled = recovery.rtt().has_sample();
-        let metrics = MetricsUpdated {
-            path,
-            min_rtt: sampled.then_some(rtt.min),
-            smoothed_rtt: rtt.smoothed,
-            latest_rtt: sampled.then_some(rtt.latest),
-            rtt_variance: rtt.variance,
-            pto_count: recovery.pto_count(),
-            congestion_window: controller.window(),
-            bytes_in_flight: recovery.in_flight(),
-            packets_in_flight,
-            bytes_queued,
-            ssthresh: controller.ssthresh(),
-            pacing_rate: recovery.pacing_rate(),
-        };
-        observer.on_event(now, &observe::Event::MetricsUpdated(metrics));
-        let phase = controller.phase();
-        let reported = self.paths[at].reported_phase.replace(phase);
-        if reported != Some(phase) {
-            let event = CongestionStateUpdated {
-                path,
-                old: reported.map(phase_name),
-                new: phase_name(phase),
-                trigger: None,
-            };
-            observer.on_event(now, &observe::Event::CongestionStateUpdated(event));
-        }
-    }
-
     /// Reports the bytes that streams hold out of order, if they changed.
-    pub(super) fn report_reassembly(&mut self, now: Instant) {
-        let Some(observer) = &mut self.telemetry.observer else {
+    pub(super) fn report_reassembly(&mut self, now: Instant, streams: &Streams) {
+        let Some(observer) = &mut self.observer else {
             return;
         };
-        let out_of_order_bytes = self.streams.out_of_order_bytes();
-        if out_of_order_bytes != self.telemetry.counters.reported_out_of_order {
-            self.telemetry.counters.reported_out_of_order = out_of_order_bytes;
+        let out_of_order_bytes = streams.out_of_order_bytes();
+        if out_of_order_bytes != self.counters.reported_out_of_order {
+            self.counters.reported_out_of_order = out_of_order_bytes;
             let event = ReassemblyUpdated { out_of_order_bytes };
             observer.on_event(now, &observe::Event::ReassemblyUpdated(event));
         }
@@ -238,10 +196,11 @@ impl Connection {
     pub(super) fn report_keys_installed(
         &mut self,
         now: Instant,
+        establishment: &Establishment,
         kind: KeyKind,
         trigger: KeyTrigger,
     ) {
-        let phase = self.establishment.one_rtt().map(|keys| keys.generation());
+        let phase = establishment.one_rtt().map(|keys| keys.generation());
         let key_phase = phase.filter(|_| kind == KeyKind::OneRtt);
         for sender in [self.side, self.side.peer()] {
             let event = KeyUpdated {
@@ -254,12 +213,17 @@ impl Connection {
         }
     }
 
-    pub(super) fn report_key_change(&mut self, now: Instant, change: KeyChange) {
+    pub(super) fn report_key_change(
+        &mut self,
+        now: Instant,
+        establishment: &Establishment,
+        change: KeyChange,
+    ) {
         let trigger = match change {
             KeyChange::UpdatedByPeer => KeyTrigger::RemoteUpdate,
             KeyChange::Followed => KeyTrigger::LocalUpdate,
         };
-        self.report_keys_installed(now, KeyKind::OneRtt, trigger);
+        self.report_keys_installed(now, establishment, KeyKind::OneRtt, trigger);
     }
 
     pub(super) fn report_keys_discarded(&mut self, now: Instant, kind: KeyKind) {
@@ -275,13 +239,13 @@ impl Connection {
     }
 
     pub(super) fn report_state(&mut self, now: Instant, new: ConnectionState) {
-        let old = self.telemetry.reported_state.replace(new);
+        let old = self.reported_state.replace(new);
         let event = ConnectionStateUpdated { old, new };
         self.emit(now, &observe::Event::ConnectionStateUpdated(event));
     }
 
     pub(super) fn report_closed(&mut self, now: Instant, error: &ConnectionError) {
-        if self.telemetry.observer.is_none() {
+        if self.observer.is_none() {
             return;
         }
         let reason = error.to_string();
@@ -346,11 +310,10 @@ impl Connection {
         dropped: DroppedPacket,
         trigger: DropTrigger,
     ) {
-        self.telemetry.counters.packets_dropped += 1;
-        if let Some(observer) = &mut self.telemetry.observer {
-            let is_only = !self.paths.is_multipath();
+        self.counters.packets_dropped += 1;
+        if let Some(observer) = &mut self.observer {
             let event = PacketDropped {
-                path: dropped.path.or_else(|| is_only.then_some(PathId::INITIAL)),
+                path: dropped.path,
                 kind: dropped.level.map_or(PacketKind::Unknown, PacketKind::from),
                 size: dropped.size,
                 trigger,
@@ -359,17 +322,16 @@ impl Connection {
         }
     }
 
-    pub(super) fn report_migration(&mut self, now: Instant, at: Slot, new: MigrationState) {
+    pub(super) fn report_migration(&mut self, now: Instant, path: &Path, new: MigrationState) {
         let event = MigrationStateUpdated {
-            path: self.paths[at].id,
+            path: path.id,
             old: None,
             new,
         };
         self.emit(now, &observe::Event::MigrationStateUpdated(event));
     }
 
-    pub(super) fn report_path(&mut self, now: Instant, at: Slot) {
-        let path = &self.paths[at];
+    pub(super) fn report_path(&mut self, now: Instant, path: &Path) {
         let addresses = path.tuples.active.addresses;
         let event = PathAssigned {
             path: path.id,
@@ -388,22 +350,70 @@ impl Connection {
         self.emit(now, &observe::Event::PathAssigned(event));
     }
 
-    /// Reports a request of `initiator` in a packet on path `at`.
+    /// Reports a request of `initiator` in a packet on `path`.
     pub(super) fn report_ack_frequency(
         &mut self,
         now: Instant,
-        at: Slot,
+        path: &Path,
         initiator: Initiator,
         requested: &Requested,
     ) {
         let event = AckFrequencyUpdated {
-            path: self.paths[at].id,
+            path: path.id,
             initiator,
             ack_eliciting_threshold: requested.threshold,
             requested_max_ack_delay: requested.max_delay,
             reordering_threshold: requested.reordering_threshold,
         };
         self.emit(now, &observe::Event::AckFrequencyUpdated(event));
+    }
+}
+
+impl Connection {
+    /// Reports round-trip times, the window, and the phase of the controller if it changed.
+    pub(super) fn report_metrics(&mut self, now: Instant, at: Slot) {
+        if self.telemetry.observer.is_none() {
+            return;
+        }
+        let packets_in_flight = self
+            .spaces(at)
+            .map(|(_, space)| space.sent.ack_eliciting_in_flight())
+            .sum();
+        let Some(observer) = &mut self.telemetry.observer else {
+            return;
+        };
+        let path = self.paths[at].id;
+        let bytes_queued = self.paths[at].queue.bytes();
+        let recovery = &self.paths[at].recovery;
+        let controller = recovery.controller();
+        let rtt = recovery.rtt().view();
+        let sampled = recovery.rtt().has_sample();
+        let metrics = MetricsUpdated {
+            path,
+            min_rtt: sampled.then_some(rtt.min),
+            smoothed_rtt: rtt.smoothed,
+            latest_rtt: sampled.then_some(rtt.latest),
+            rtt_variance: rtt.variance,
+            pto_count: recovery.pto_count(),
+            congestion_window: controller.window(),
+            bytes_in_flight: recovery.in_flight(),
+            packets_in_flight,
+            bytes_queued,
+            ssthresh: controller.ssthresh(),
+            pacing_rate: recovery.pacing_rate(),
+        };
+        observer.on_event(now, &observe::Event::MetricsUpdated(metrics));
+        let phase = controller.phase();
+        let reported = self.paths[at].reported_phase.replace(phase);
+        if reported != Some(phase) {
+            let event = CongestionStateUpdated {
+                path,
+                old: reported.map(phase_name),
+                new: phase_name(phase),
+                trigger: None,
+            };
+            observer.on_event(now, &observe::Event::CongestionStateUpdated(event));
+        }
     }
 
     /// Statistics of the connection since its start.

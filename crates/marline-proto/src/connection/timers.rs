@@ -78,6 +78,7 @@ impl Connection {
         self.forget_paths(now);
         self.report_paths_available();
         self.sending.refresh(&mut self.streams);
-        self.report_changes(now);
+        self.telemetry
+            .report_changes(now, &mut self.streams, &self.paths);
     }
 }

@@ -56,7 +56,8 @@ impl Connection {
         self.report_careful_resume(now);
         if matches!(outcome, Ok(None)) {
             // Once for each burst, not for each datagram.
-            self.report_changes(now);
+            self.telemetry
+                .report_changes(now, &mut self.streams, &self.paths);
         } else {
             // If nothing was sent, the timers are unchanged.
             self.set_loss_timers(now);
@@ -247,13 +248,13 @@ impl Connection {
             self.fill(now, &mut packet, permit, buf);
             // An empty packet is kept only to expand the datagram of the one before it.
             if packet.is_empty(buf) && !must_pad {
-                Self::abandon_packet(&packet, buf);
+                packet.abandon(buf);
                 continue;
             }
             must_pad |= level == EncryptionLevel::Initial
                 && (self.side.is_client() || packet.ack_eliciting);
             if packet.is_empty(buf) {
-                Self::pad_packet(&mut packet, start + usize::from(MIN_DATAGRAM_SIZE), buf);
+                packet.pad(start + usize::from(MIN_DATAGRAM_SIZE), buf);
             }
             open = Some(packet);
         }
@@ -262,7 +263,7 @@ impl Connection {
         };
         if must_pad || last.wants_full {
             let until = (start + usize::from(MIN_DATAGRAM_SIZE)).min(end);
-            Self::pad_packet(&mut last, until, buf);
+            last.pad(until, buf);
         }
         self.finish_packet(now, last, &datagram, buf);
         Ok(true)
@@ -297,10 +298,10 @@ impl Connection {
         let start = buf.len();
         let mut packet = self.begin_packet(now, level, &datagram, buf)?;
         if !write(self, &mut packet, buf) {
-            Self::abandon_packet(&packet, buf);
+            packet.abandon(buf);
             return Ok(None);
         }
-        Self::pad_packet(&mut packet, (start + pad_to).min(datagram.end), buf);
+        packet.pad((start + pad_to).min(datagram.end), buf);
         self.finish_packet(now, packet, &datagram, buf);
         let size = buf.len() - start;
         self.count_datagram(datagram.path, size);

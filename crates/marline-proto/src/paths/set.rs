@@ -177,6 +177,11 @@ impl PathSet {
         self.extension.is_some()
     }
 
+    /// The ID of the path of all packets; `None` with multipath.
+    pub(crate) fn only(&self) -> Option<PathId> {
+        (!self.is_multipath()).then_some(PathId::INITIAL)
+    }
+
     /// The ID of a path in frames and events; `None` without the extension, where they contain none.
     pub(crate) fn named(&self, at: Slot) -> Option<PathId> {
         self.is_multipath().then_some(self.list[at].id)

@@ -4,14 +4,17 @@
 use marline_wire::{ConnectionId, PathId};
 
 use super::super::Connection;
+use super::Telemetry;
 use crate::congestion::MINIMUM_WINDOW_PACKETS;
+use crate::establish::VersionState;
 use crate::observe::Event;
 use crate::observe::events::{
     AlpnInformation, ConnectionIdUpdated, EcnState, EcnStateUpdated, Initiator, MtuUpdated,
     RecoveryParametersSet, Timer, TimerChange, TimerUpdated, VersionInformation,
 };
-use crate::paths::{Path, Slot};
+use crate::paths::{Path, PathList};
 use crate::recovery::{ArmedTimer, Expired, GRANULARITY};
+use crate::streams::Streams;
 use crate::time::Instant;
 
 /// The state of a path last reported.
@@ -61,31 +64,33 @@ fn as_slices(protocols: &[Vec<u8>]) -> Vec<&[u8]> {
     protocols.iter().map(Vec::as_slice).collect()
 }
 
-impl Connection {
+impl Telemetry {
     /// Reports what has changed since the last call.
-    pub(in crate::connection) fn report_changes(&mut self, now: Instant) {
-        if self.telemetry.observer.is_none() {
+    pub(in crate::connection) fn report_changes(
+        &mut self,
+        now: Instant,
+        streams: &mut Streams,
+        paths: &PathList,
+    ) {
+        if self.observer.is_none() {
             return;
         }
-        for change in self.streams.take_state_changes() {
+        for change in streams.take_state_changes() {
             self.emit(now, &Event::StreamStateUpdated(change));
         }
-        for at in self.paths.slots() {
-            self.report_remote_id(now, at);
-            self.report_mtu(now, at);
-            self.report_ecn(now, at);
-            self.report_timer(now, at);
+        for path in paths.iter() {
+            self.report_remote_id(now, path);
+            self.report_mtu(now, path);
+            self.report_ecn(now, path);
+            self.report_timer(now, path);
         }
-        let paths = &self.paths;
-        self.telemetry
-            .reported_paths
+        self.reported_paths
             .retain(|known| paths.by_id(known.path).is_some());
     }
 
     /// The state of a path last reported.
-    fn reported(&mut self, at: Slot) -> &mut ReportedPath {
-        let path = &self.paths[at];
-        let reported = &mut self.telemetry.reported_paths;
+    fn reported(&mut self, path: &Path) -> &mut ReportedPath {
+        let reported = &mut self.reported_paths;
         let index = match reported.iter().position(|known| known.path == path.id) {
             Some(index) => index,
             None => {
@@ -97,29 +102,21 @@ impl Connection {
     }
 
     /// Records the connection IDs of the first packets as reported: `ConnectionStarted` names them.
-    pub(in crate::connection) fn report_first_ids(&mut self) {
-        if self.telemetry.observer.is_none() {
+    pub(in crate::connection) fn report_first_ids(&mut self, path: &Path, local: ConnectionId) {
+        if self.observer.is_none() {
             return;
         }
-        let (local, remote) = {
-            let path = self.paths.main();
-            (
-                self.establishment.progress().local_cid(),
-                *path.remote_cids.active(),
-            )
-        };
-        let known = self.reported(Slot::FIRST);
+        let known = self.reported(path);
         known.local_id = Some(local);
-        known.remote_id = Some(remote);
+        known.remote_id = Some(*path.remote_cids.active());
     }
 
-    fn report_remote_id(&mut self, now: Instant, at: Slot) {
-        let path = &self.paths[at];
+    fn report_remote_id(&mut self, now: Instant, path: &Path) {
         if path.is_abandoned() {
             return;
         }
         let (id, new) = (path.id, *path.remote_cids.active());
-        let old = self.reported(at).remote_id.replace(new);
+        let old = self.reported(path).remote_id.replace(new);
         if old != Some(new) {
             let event = ConnectionIdUpdated {
                 path: Some(id),
@@ -135,11 +132,11 @@ impl Connection {
     pub(in crate::connection) fn report_local_id(
         &mut self,
         now: Instant,
-        at: Slot,
+        path: &Path,
         new: ConnectionId,
     ) {
-        let id = self.paths[at].id;
-        let old = self.reported(at).local_id.replace(new);
+        let id = path.id;
+        let old = self.reported(path).local_id.replace(new);
         if old != Some(new) {
             let event = ConnectionIdUpdated {
                 path: Some(id),
@@ -151,10 +148,9 @@ impl Connection {
         }
     }
 
-    fn report_mtu(&mut self, now: Instant, at: Slot) {
-        let path = &self.paths[at];
+    fn report_mtu(&mut self, now: Instant, path: &Path) {
         let (id, new) = (path.id, ReportedMtu::of(path));
-        let old = std::mem::replace(&mut self.reported(at).mtu, new);
+        let old = std::mem::replace(&mut self.reported(path).mtu, new);
         if old.bytes != new.bytes || new.done && !old.done {
             let event = MtuUpdated {
                 path: id,
@@ -166,10 +162,9 @@ impl Connection {
         }
     }
 
-    fn report_ecn(&mut self, now: Instant, at: Slot) {
-        let path = &self.paths[at];
+    fn report_ecn(&mut self, now: Instant, path: &Path) {
         let (id, new) = (path.id, EcnState::from(path.tuples.active.ecn.state()));
-        let old = self.reported(at).ecn.replace(new);
+        let old = self.reported(path).ecn.replace(new);
         // A path that never uses ECN has no validation to report.
         let is_unused = old.is_none() && new == EcnState::Failed;
         if old != Some(new) && !is_unused {
@@ -179,40 +174,40 @@ impl Connection {
     }
 
     /// Reports that the loss detection timer of a path was set or cancelled.
-    fn report_timer(&mut self, now: Instant, at: Slot) {
-        let armed = self.paths[at].recovery.armed_timer();
-        let old = std::mem::replace(&mut self.reported(at).timer, armed);
+    fn report_timer(&mut self, now: Instant, path: &Path) {
+        let armed = path.recovery.armed_timer();
+        let old = std::mem::replace(&mut self.reported(path).timer, armed);
         if old == armed {
             return;
         }
         match (armed, old) {
             (Some(timer), _) => {
                 let change = TimerChange::Set(timer.at.saturating_since(now));
-                self.emit_timer(now, at, timer, change);
+                self.emit_timer(now, path, timer, change);
             }
-            (None, Some(timer)) => self.emit_timer(now, at, timer, TimerChange::Cancelled),
+            (None, Some(timer)) => self.emit_timer(now, path, timer, TimerChange::Cancelled),
             (None, None) => {}
         }
     }
 
     /// Reports that the loss detection timer of a path has expired.
-    pub(in crate::connection) fn report_timer_expired(&mut self, now: Instant, at: Slot) {
-        if self.telemetry.observer.is_none() {
+    pub(in crate::connection) fn report_timer_expired(&mut self, now: Instant, path: &Path) {
+        if self.observer.is_none() {
             return;
         }
-        if let Some(timer) = self.paths[at].recovery.armed_timer() {
-            self.reported(at).timer = None;
-            self.emit_timer(now, at, timer, TimerChange::Expired);
+        if let Some(timer) = path.recovery.armed_timer() {
+            self.reported(path).timer = None;
+            self.emit_timer(now, path, timer, TimerChange::Expired);
         }
     }
 
-    fn emit_timer(&mut self, now: Instant, at: Slot, timer: ArmedTimer, change: TimerChange) {
+    fn emit_timer(&mut self, now: Instant, path: &Path, timer: ArmedTimer, change: TimerChange) {
         let (kind, space) = match timer.reason {
             Expired::Loss(space) => (Timer::LossTimeout, space),
             Expired::Probe(space) => (Timer::Pto, space),
         };
         let event = TimerUpdated {
-            path: Some(self.paths[at].id),
+            path: Some(path.id),
             timer: kind,
             space: Some(space.number_space()),
             change,
@@ -221,11 +216,10 @@ impl Connection {
     }
 
     /// Reports the recovery parameters of a path when recovery starts or restarts.
-    pub(in crate::connection) fn report_recovery_parameters(&mut self, now: Instant, at: Slot) {
-        if self.telemetry.observer.is_none() {
+    pub(in crate::connection) fn report_recovery_parameters(&mut self, now: Instant, path: &Path) {
+        if self.observer.is_none() {
             return;
         }
-        let path = &self.paths[at];
         let recovery = &path.recovery;
         let rtt = recovery.rtt().view();
         let max_datagram_size = u64::from(path.tuples.active.mtu.current());
@@ -246,8 +240,8 @@ impl Connection {
     }
 
     /// Reports the versions that a client offers or a server supports, and the choice so far.
-    pub(in crate::connection) fn report_versions(&mut self, now: Instant) {
-        let versions = self.establishment.versions().offered();
+    pub(in crate::connection) fn report_versions(&mut self, now: Instant, state: &VersionState) {
+        let versions = state.offered();
         let event = match self.side.is_client() {
             true => VersionInformation {
                 client: &versions,
@@ -255,7 +249,7 @@ impl Connection {
             },
             false => VersionInformation {
                 server: &versions,
-                chosen: Some(self.establishment.versions().current()),
+                chosen: Some(state.current()),
                 ..VersionInformation::default()
             },
         };
@@ -268,7 +262,7 @@ impl Connection {
         now: Instant,
         protocols: &[Vec<u8>],
     ) {
-        if self.telemetry.observer.is_none() {
+        if self.observer.is_none() {
             return;
         }
         let event = AlpnInformation {
@@ -279,15 +273,22 @@ impl Connection {
     }
 
     /// Reports the versions of a Version Negotiation packet.
-    pub(in crate::connection) fn report_offered_versions(&mut self, now: Instant, offered: &[u32]) {
+    pub(in crate::connection) fn report_offered_versions(
+        &mut self,
+        now: Instant,
+        state: &VersionState,
+        offered: &[u32],
+    ) {
         let event = VersionInformation {
             server: offered,
-            client: &self.establishment.versions().offered(),
+            client: &state.offered(),
             chosen: None,
         };
         self.emit(now, &Event::VersionInformation(event));
     }
+}
 
+impl Connection {
     /// Reports the version and the application protocol that both ends have agreed on.
     pub(in crate::connection) fn report_negotiated(&mut self, now: Instant) {
         let Some(observer) = &mut self.telemetry.observer else {
