@@ -182,6 +182,7 @@ fn background_traffic_takes_its_share() {
                 from: "server".into(),
                 to: "client".into(),
                 start: Duration::ZERO,
+                measured: false,
                 traffic,
             })
             .into_iter()
@@ -262,6 +263,7 @@ fn beside(connections: usize, flows: usize) -> Job {
     let measure = Workload::Measure {
         after: Duration::from_secs(5),
         until: Duration::from_secs(25),
+        direction: Direction::Down,
     };
     let mut job = job("rate=10mbps,rtt=40ms,buffer=60kB,jitter=1ms", measure);
     let settings = Arc::make_mut(&mut job.settings);
@@ -270,6 +272,7 @@ fn beside(connections: usize, flows: usize) -> Job {
         from: "client".into(),
         to: "server".into(),
         start: Duration::ZERO,
+        measured: false,
         traffic: Traffic::Flows {
             count: flows,
             ends: Box::new(newreno()),

@@ -25,6 +25,30 @@ pub(super) struct Flows {
     pub(super) probe: Probe,
     /// Packets counted on the links, of flows whose senders cannot be observed.
     pub(super) packets: Vec<Packets>,
+    /// The traffic with metrics of its own.
+    measured: Vec<Measured>,
+}
+
+/// A member of `[[background]]` with metrics.
+#[derive(Debug)]
+struct Measured {
+    /// Its number, from 1.
+    number: u16,
+    /// When it begins, from the start of the run.
+    start: Duration,
+    received: Vec<Received>,
+}
+
+impl Flows {
+    /// Mean goodput of the traffic with metrics, when the run has lasted for `elapsed`.
+    pub(super) fn metrics(&self, elapsed: Duration) -> impl Iterator<Item = (String, f64)> {
+        self.measured.iter().map(move |one| {
+            let bytes: u64 = one.received.iter().map(Received::bytes).sum();
+            let seconds = elapsed.saturating_sub(one.start).as_secs_f64().max(1e-9);
+            let name = format!("background_{}_mbps", one.number);
+            (name, bytes as f64 * 8e-6 / seconds)
+        })
+    }
 }
 
 /// Starts all background traffic; it runs as long as its hosts.
@@ -35,6 +59,7 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
         let from = any_port(testbed, &background.from)?;
         let to = any_port(testbed, &background.to)?;
         let seed = seed_of(job, number);
+        let first = flows.received.len();
         let mut long = |ends: &EndpointSettings, count, direction, spread| {
             let ends = Ends {
                 transport: transport(ends),
@@ -55,20 +80,23 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
                 start: background.start,
                 seed,
             };
-            Sink::start(&HostAddress {
+            let received = Sink::start(&HostAddress {
                 runtime: Arc::clone(&to.runtime),
                 address: sink,
-            })
-            .map_err(failed)?;
-            source.start(&from, sink).map_err(failed)
+            });
+            source.start(&from, sink).map_err(failed)?;
+            received.map(Some).map_err(failed)
         };
-        match &background.traffic {
+        let datagrams = match &background.traffic {
             Traffic::Flows {
                 count,
                 ends,
                 direction,
                 spread,
-            } => long(ends, *count, *direction, *spread)?,
+            } => {
+                long(ends, *count, *direction, *spread)?;
+                None
+            }
             Traffic::Tcp(tcp) if tcp.run_by == TcpRunner::StandIn => {
                 if tcp.rate.is_some() {
                     return Err(RunError::Unsupported(
@@ -77,6 +105,7 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
                     ));
                 }
                 long(&tcp.stand_in(), tcp.count, tcp.direction, tcp.spread)?;
+                None
             }
             Traffic::Tcp(known) => {
                 for _ in 0..known.count {
@@ -84,6 +113,7 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
                     flows.received.push(seen.received.clone());
                     flows.packets.push(seen.packets.clone());
                 }
+                None
             }
             Traffic::OnOff {
                 rate,
@@ -95,9 +125,17 @@ pub(super) fn start(job: &Job, testbed: &Testbed) -> Result<Flows, RunError> {
                     true => Pattern::Constant,
                     false => Pattern::OnOff { on: *on, off: *off },
                 };
-                datagrams(*rate, *size, pattern)?;
+                datagrams(*rate, *size, pattern)?
             }
             Traffic::Poisson { rate, size } => datagrams(*rate, *size, Pattern::Poisson)?,
+        };
+        if background.measured {
+            let long = flows.received[first..].iter().cloned();
+            flows.measured.push(Measured {
+                number: number + 1,
+                start: background.start,
+                received: long.chain(datagrams).collect(),
+            });
         }
     }
     Ok(flows)

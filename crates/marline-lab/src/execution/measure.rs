@@ -13,7 +13,7 @@ use super::ends::Ends;
 use super::measures::{capacity_mbps, count, has_shared_capacity, watched};
 use super::rates::{Counted, RateSeries, rates_mbps};
 use super::{Probe, Testbed, failed, paths};
-use crate::scenario::{Job, Outcome, RunError, Topology, Workload};
+use crate::scenario::{Direction, Job, Outcome, RunError, Topology, Workload};
 use crate::workload::background::{Received, fill, read};
 use marline_sim::identity::Identity;
 
@@ -24,18 +24,34 @@ pub(super) async fn throughput(
     probe: &Probe,
     flows: &[Received],
 ) -> Result<Outcome, RunError> {
-    let Workload::Measure { after, until } = job.settings.workload else {
+    let Workload::Measure {
+        after,
+        until,
+        direction,
+    } = job.settings.workload
+    else {
         return Err(failed("the workload is not a measurement"));
     };
     let here = Arc::clone(&testbed.host(Topology::CLIENT)?.runtime);
     let beginning = here.now();
-    let server = Ends::server(job, testbed, Some(probe.observers(job.watch)))?;
-    let client = Ends::client(job, testbed, None, membership(job, &*here)?)?;
+    let sending = Some(probe.observers(job.watch));
+    let [at_server, at_client] = match direction {
+        Direction::Down => [sending, None],
+        Direction::Up => [None, sending],
+    };
+    let server = Ends::server(job, testbed, at_server)?;
+    let client = Ends::client(job, testbed, at_client, membership(job, &*here)?)?;
+    let subject = std::iter::repeat_with(Received::default);
+    let subject: Vec<_> = subject.take(job.settings.http.connections).collect();
     let answering = Arc::clone(&server.runtime);
     let accepting = server.endpoint.clone();
-    server.runtime.spawn(Box::pin(
-        async move { answer(&accepting, &answering).await },
-    ));
+    let arrived = match direction {
+        Direction::Down => Vec::new(),
+        Direction::Up => subject.clone(),
+    };
+    server.runtime.spawn(Box::pin(async move {
+        answer(&accepting, &answering, direction, arrived).await;
+    }));
 
     let mut connections = Vec::new();
     for _ in 0..job.settings.http.connections {
@@ -47,13 +63,14 @@ pub(super) async fn throughput(
         connections.push(connection);
     }
     let (ended, mut ends) = mpsc::unbounded_channel();
-    let mut subject = Vec::new();
-    for connection in &connections {
-        let (connection, received) = (connection.clone(), Received::default());
-        subject.push(received.clone());
+    for (connection, received) in connections.iter().zip(&subject) {
+        let (connection, received) = (connection.clone(), received.clone());
         let ended = ended.clone();
         here.spawn(Box::pin(async move {
-            let end = download(&connection, &received).await;
+            let end = match direction {
+                Direction::Down => download(&connection, &received).await,
+                Direction::Up => fill(&connection).await.map_err(failed),
+            };
             // Fails if the run is over.
             let _ = ended.send(end);
         }));
@@ -84,7 +101,8 @@ pub(super) async fn throughput(
     let shares = Shares {
         connections: rates,
         flows,
-        capacity: capacity_mbps(testbed),
+        // Known of the links to the client.
+        capacity: capacity_mbps(testbed).filter(|_| direction == Direction::Down),
         is_shared: has_shared_capacity(&job.settings),
     };
     let mut outcome = Outcome {
@@ -121,16 +139,29 @@ fn membership(job: &Job, runtime: &dyn Runtime) -> Result<Option<Membership>, Ru
     }))
 }
 
-/// The server's part: sends without end on each connection that requests it.
-async fn answer(endpoint: &Endpoint, runtime: &Arc<dyn Runtime>) {
+/// The server's part: sends without end on each connection that requests it, or counts in `received`, in the order of the
+/// connections.
+async fn answer(
+    endpoint: &Endpoint,
+    runtime: &Arc<dyn Runtime>,
+    direction: Direction,
+    received: Vec<Received>,
+) {
+    let mut received = received.into_iter();
     while let Some(connecting) = endpoint.accept().await {
+        let received = received.next().unwrap_or_default();
         runtime.spawn(Box::pin(async move {
             // The client reports errors.
-            if let Ok(connection) = connecting.await
-                && connection.accept_uni().await.is_ok()
-            {
-                fill(&connection).await.ok();
-            }
+            let Ok(connection) = connecting.await else {
+                return;
+            };
+            match direction {
+                Direction::Up => read(&connection, &received).await.ok(),
+                Direction::Down if connection.accept_uni().await.is_ok() => {
+                    fill(&connection).await.ok()
+                }
+                Direction::Down => None,
+            };
         }));
     }
 }

@@ -6,6 +6,7 @@
 mod background;
 #[cfg(target_os = "linux")]
 mod browser;
+mod call;
 mod devices;
 mod ends;
 mod files;
@@ -29,6 +30,7 @@ mod routes;
 mod streams;
 mod trace;
 mod transfer;
+mod video;
 mod visits;
 
 use std::collections::BTreeMap;
@@ -183,17 +185,30 @@ pub async fn execute(job: &Job, testbed: &Testbed) -> Result<Outcome, RunError> 
     let flows = background::start(job, testbed)?;
     schedule_changes(job, testbed)?;
     let probe = Probe::default();
+    let mut outcome = workload(job, testbed, &probe, &flows).await?;
+    let now = testbed.host(Topology::CLIENT)?.runtime.now();
+    let elapsed = now.saturating_since(testbed.started);
+    outcome.metrics.extend(flows.metrics(elapsed));
+    Ok(outcome)
+}
+
+async fn workload(
+    job: &Job,
+    testbed: &Testbed,
+    probe: &Probe,
+    flows: &background::Flows,
+) -> Result<Outcome, RunError> {
     match &job.settings.workload {
-        Workload::Objects { .. } => objects::fetch(job, testbed, &probe).await,
-        Workload::Files { .. } => files::fetch(job, testbed, &probe).await,
-        Workload::Transfer { .. } => transfer::transfer(job, testbed, &probe).await,
-        Workload::Streams { .. } => streams::fetch(job, testbed, &probe).await,
-        Workload::Measure { .. } => {
-            measure::throughput(job, testbed, &probe, &flows.received).await
-        }
-        Workload::Visits { .. } => visits::visit(job, testbed, &probe, &flows).await,
-        Workload::Page { .. } => page::load(job, testbed, &probe).await,
-        Workload::Devices { .. } => devices::load(job, testbed, &probe).await,
+        Workload::Objects { .. } => objects::fetch(job, testbed, probe).await,
+        Workload::Files { .. } => files::fetch(job, testbed, probe).await,
+        Workload::Transfer { .. } => transfer::transfer(job, testbed, probe).await,
+        Workload::Streams { .. } => streams::fetch(job, testbed, probe).await,
+        Workload::Measure { .. } => measure::throughput(job, testbed, probe, &flows.received).await,
+        Workload::Visits { .. } => visits::visit(job, testbed, probe, flows).await,
+        Workload::Page { .. } => page::load(job, testbed, probe).await,
+        Workload::Devices { .. } => devices::load(job, testbed, probe).await,
+        Workload::Video { .. } => video::play(job, testbed, probe).await,
+        Workload::Call { .. } => call::call(job, testbed, probe).await,
     }
 }
 

@@ -150,8 +150,9 @@ pub(super) fn make_tables(table: &mut Table) {
 }
 
 /// Kinds of workload: setting one replaces the others.
-pub(super) const WORKLOADS: [&str; 8] = [
-    "objects", "files", "streams", "page", "devices", "measure", "visits", "transfer",
+pub(super) const WORKLOADS: [&str; 10] = [
+    "objects", "files", "streams", "page", "devices", "measure", "visits", "transfer", "video",
+    "call",
 ];
 
 /// Directions of bytes.

@@ -81,6 +81,7 @@ mod initial_window;
 mod job;
 mod keys;
 mod links;
+mod media;
 mod model;
 mod must;
 mod overrides;
@@ -102,6 +103,7 @@ pub use error::{Place, ScenarioError};
 pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use initial_window::{InitialWindow, Learnt};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
+pub use media::{CallDef, Carrier, VideoChoice, VideoDef};
 pub use model::{
     Background, Change, Direction, Ecmp, HttpClient, HttpSettings, HttpVersion, LinkDef, Order,
     RangeKind, Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,

@@ -8,7 +8,7 @@ use marline_link::spec::{Radio, words};
 use marline_link::{EcmpHash, LinkSpec};
 use serde::{Serialize, Serializer};
 
-use super::{BackendKind, ChannelDef, EndpointSettings, TcpFlows};
+use super::{BackendKind, CallDef, ChannelDef, EndpointSettings, TcpFlows, VideoDef};
 
 /// All settings of a run except its seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -425,6 +425,16 @@ pub enum Workload {
         /// Whether the connections are open before the clock starts.
         warm: bool,
     },
+    /// The client plays an adaptive video, which it fetches segment by segment.
+    Video {
+        /// The video and the player.
+        video: VideoDef,
+    },
+    /// A real-time call over one connection, without HTTP.
+    Call {
+        /// The call.
+        call: CallDef,
+    },
     /// The client fetches the files of a directory, all at once, and compares them with the originals.
     Files {
         /// The directory with its subdirectories, without hidden files and the results of experiments.
@@ -493,6 +503,9 @@ pub enum Workload {
         /// The end of the measurement and of the run.
         #[serde(serialize_with = "seconds")]
         until: Duration,
+        /// The direction of the bytes of the workload's connections.
+        #[serde(skip_serializing_if = "is_down")]
+        direction: Direction,
     },
     /// The client fetches bytes repeatedly, each time over a new connection and one stream, without HTTP. The
     /// last visit is measured; those before it provide history.
@@ -596,6 +609,9 @@ pub struct Background {
     pub start: Duration,
     /// The kind of traffic.
     pub traffic: Traffic,
+    /// Whether its goodput is a metric of the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub measured: bool,
 }
 
 /// The kinds of background traffic.
@@ -636,6 +652,11 @@ pub enum Traffic {
         /// Bytes of payload in a packet.
         size: u16,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_down(direction: &Direction) -> bool {
+    *direction == Direction::Down
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -85,6 +85,7 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
         )));
     }
     let start = reader.optional("start", Node::time)?;
+    let measured = reader.optional("metrics", Node::switch)?;
     let example = "rate = \"1mbps\"";
     let traffic = match kind {
         Kind::Flows => {
@@ -127,6 +128,7 @@ fn read_one(node: &Node, topology: &Topology) -> Result<Background, Problem> {
         to,
         start: start.unwrap_or(Duration::ZERO),
         traffic,
+        measured: measured.unwrap_or_default(),
     })
 }
 

@@ -8,6 +8,7 @@ mod condition;
 mod endpoint;
 mod experiment;
 mod initial_window;
+mod media;
 mod must;
 mod other_server;
 mod stress;

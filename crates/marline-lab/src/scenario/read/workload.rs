@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use marline::Priority;
 
+use super::media::{read_call, read_video};
 use super::{Item, Node, Problem, Reader};
 use crate::scenario::keys::{DIRECTIONS, WORKLOADS};
 use crate::scenario::{Order, StreamDef, Visit, Workload};
@@ -38,7 +39,7 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
     drop(kinds);
     let Some((kind, node)) = first else {
         return Err(reader.problem(
-            "what to do is missing; add one of objects, files, streams, page, devices, measure, visits and transfer, as \
+            "what to do is missing; add one of objects, files, streams, page, devices, measure, visits, transfer, video and call, as \
              objects = [\"500kB\"]",
         ));
     };
@@ -80,6 +81,8 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
             windows: reader.optional("windows", Node::time)?,
         }),
         "devices" => read_devices(node),
+        "video" => read_video(node),
+        "call" => read_call(node),
         "measure" => read_measure(node),
         "visits" => Ok(Workload::Visits {
             visits: read_list(node, read_visit)?,
@@ -124,9 +127,14 @@ fn read_measure(node: &Node) -> Result<Workload, Problem> {
     let mut reader = Reader::of(node)?;
     let after = reader.optional("after", Node::time)?.unwrap_or_default();
     let until = reader.required("until", "until = \"70s\"", Node::time)?;
+    let direction = reader.optional("direction", |node| node.named("direction", &DIRECTIONS))?;
     reader.finish()?;
     match until > after {
-        true => Ok(Workload::Measure { after, until }),
+        true => Ok(Workload::Measure {
+            after,
+            until,
+            direction: direction.unwrap_or_default(),
+        }),
         false => Err(node.problem("nothing is left to measure; let `until` be later than `after`")),
     }
 }

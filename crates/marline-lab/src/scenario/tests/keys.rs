@@ -189,7 +189,13 @@ fn a_measurement_needs_a_start_and_a_later_end() {
     let experiment = with("{ after = '10s', until = '1min' }").unwrap();
     let [after, until] = [10, 60].map(Duration::from_secs);
     let workload = &experiment.cells[0].settings.workload;
-    assert_eq!(*workload, Workload::Measure { after, until });
+    let direction = Direction::Down;
+    let measure = Workload::Measure {
+        after,
+        until,
+        direction,
+    };
+    assert_eq!(*workload, measure);
     for (measure, problem) in [
         ("{ after = '10s' }", "until is missing; add until = \"70s\""),
         (
