@@ -37,10 +37,12 @@ impl LinkSpec {
     /// [`unloaded`](Self::unloaded).
     pub fn has_steady_rate(&self) -> bool {
         let radio = match &self.radio {
-            Radio::None | Radio::Wifi(_) => true,
+            Radio::None => true,
+            Radio::Wifi(wifi) => wifi.distance.is_none(),
             Radio::Lte(lte) => lte.std == 0,
         };
-        radio && self.down.rate_std == 0 && self.down.trace.is_none()
+        let varies = self.down.blockage.is_some() || self.down.handover.is_some();
+        radio && !varies && self.down.rate_std == 0 && self.down.trace.is_none()
     }
 }
 

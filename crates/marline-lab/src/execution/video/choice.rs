@@ -33,7 +33,9 @@ fn by_buffer(video: &VideoDef, level: Duration, last: usize) -> usize {
     let ladder = &video.ladder;
     let top = ladder.len().saturating_sub(1);
     let [lowest, highest] = [ladder[0], ladder[top]].map(|rate| rate as f64);
-    let share = level.as_secs_f64() / video.buffer.as_secs_f64();
+    // A segment is chosen when there is room for it, so that the buffer is never fuller than this.
+    let most = video.buffer.saturating_sub(video.segment);
+    let share = level.as_secs_f64() / most.as_secs_f64();
     let part = ((share - RESERVOIR) / CUSHION).clamp(0.0, 1.0);
     if part <= 0.0 {
         return 0;
@@ -84,17 +86,14 @@ mod tests {
 
     #[test]
     fn the_buffer_decides_with_a_reservoir_and_hysteresis() {
-        // The map is 1 Mb/s up to 15 s and 8 Mb/s from 36 s on: a third of a megabit for each second.
+        // Of 36 s, the map is 1 Mb/s up to 13.5 s and 8 Mb/s from 32.4 s on.
         let by = |seconds, last| {
-            by_buffer(
-                &video(VideoChoice::Buffer),
-                Duration::from_secs(seconds),
-                last,
-            )
+            let level = Duration::from_secs(seconds);
+            by_buffer(&video(VideoChoice::Buffer), level, last)
         };
-        assert_eq!([0, 15, 36, 40].map(|level| by(level, 2)), [0, 0, 3, 3]);
-        // 3 Mb/s at 21 s: above the next from 1, below the next from 2.
-        assert_eq!([by(21, 0), by(21, 1), by(21, 2), by(21, 3)], [1, 1, 2, 2]);
+        assert_eq!([0, 13, 33, 36].map(|level| by(level, 2)), [0, 0, 3, 3]);
+        // 3 Mb/s at 19 s: above the next from 1, below the next from 2.
+        assert_eq!([by(19, 0), by(19, 1), by(19, 2), by(19, 3)], [1, 1, 2, 2]);
     }
 
     #[test]
