@@ -69,7 +69,7 @@ fn a_slow_neighbor_takes_airtime_from_the_client() {
     // The shorter the client's own frames, the more those of the neighbor weigh.
     let fast = MESH.replace("wifi.mcs = 3", "wifi.mcs = 7");
     let alone = medians(&fast);
-    let flow = "[[background]]\nkind = \"flows\"\nfrom = \"neighbor\"\nto = \"server\"\n";
+    let flow = "[[background]]\nkind = \"flows\"\nfrom = \"neighbor\"\nto = \"server\"\ndirection = \"up\"\n";
     let beside = medians(&format!("{fast}{flow}"));
     let [alone, beside] = [&alone, &beside].map(|metrics| metrics["completion_s"]);
     assert!(

@@ -29,10 +29,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("marline-lab", &["emu", "execution", "kernel", "run"]),
     ("marline-link", &["preset", "spec"]),
     ("marline-report", &["chart", "html"]),
-    (
-        "marline-site",
-        &["access", "config", "error", "error_pages"],
-    ),
 ];
 
 /// The imports of a crate's top-level modules among each other.

@@ -11,8 +11,9 @@ use marline::settings::{
 use marline_http::HostPattern;
 use marline_http::proxy::{ProxyConfig, UpstreamUrl};
 
-use crate::access::{Network, Rate};
+use crate::networks::Network;
 use crate::paths::PathPattern;
+use crate::rate::Rate;
 use crate::template::Template;
 use crate::{error_pages, fields};
 

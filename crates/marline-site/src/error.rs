@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use marline_http::server::IdentityError;
 
-use crate::access::BasicAuthError;
+use crate::users::BasicAuthError;
 
 /// The reason why a site cannot be served.
 #[derive(Debug, thiserror::Error)]

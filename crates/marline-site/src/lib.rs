@@ -7,7 +7,7 @@
 //!         -> fields and error pages of the route, then of the site
 //! ```
 //!
-//! [`SiteConfig`] is a site as a file has it; [`sites`] makes the service of all of them. A server of one directory, or before one
+//! [`SiteConfig`] is a site as a file has it; [`sites()`] makes the service of all of them. A server of one directory, or before one
 //! application, is a site without a name.
 
 mod access;
@@ -17,14 +17,19 @@ mod error;
 mod error_pages;
 mod fields;
 mod files;
+mod networks;
 mod paths;
+mod rate;
 mod rules;
 mod sites;
 mod template;
+mod users;
 
-pub use self::access::{BasicAuthError, Network, Rate};
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
+pub use self::networks::Network;
 pub use self::paths::PathPattern;
+pub use self::rate::Rate;
 pub use self::sites::{identities, redirect_to_https, sites};
 pub use self::template::Template;
+pub use self::users::BasicAuthError;

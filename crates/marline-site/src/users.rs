@@ -60,7 +60,7 @@ pub enum BasicAuthError {
 }
 
 /// The users of a file.
-pub(super) struct BasicAuth {
+pub(crate) struct BasicAuth {
     users: Arc<HashMap<String, Hash>>,
     key: [u8; 32],
     known: Mutex<HashMap<[u8; 32], ()>>,
@@ -113,14 +113,14 @@ impl Hash {
 }
 
 /// The name and the password of a request.
-pub(super) struct Credentials {
+pub(crate) struct Credentials {
     user: String,
     password: Vec<u8>,
 }
 
 impl Credentials {
     /// Those of a request, if it has some of this scheme.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(AUTHORIZATION)?.as_bytes();
         let (scheme, encoded) = value.split_at_checked(6)?;
         if !scheme.eq_ignore_ascii_case(b"basic ") {
@@ -137,7 +137,7 @@ impl Credentials {
 
 impl BasicAuth {
     /// Reads a file: a line NAME:HASH for each user, and comments after `#`.
-    pub(super) fn read(path: &Path) -> Result<Self, BasicAuthError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, BasicAuthError> {
         let unreadable = |cause| BasicAuthError::Unreadable {
             path: path.to_owned(),
             cause,
@@ -174,7 +174,7 @@ impl BasicAuth {
     }
 
     /// Whether the name is that of a user with this password.
-    pub(super) async fn accepts(&self, credentials: Credentials) -> bool {
+    pub(crate) async fn accepts(&self, credentials: Credentials) -> bool {
         let Credentials { user, password } = credentials;
         let length = (user.len() as u64).to_be_bytes();
         let all = [&length[..], user.as_bytes(), &password].concat();

@@ -68,7 +68,7 @@ text_values!(Rate);
 
 /// The requests of each client, by the generic cell rate algorithm (ITU-T I.371): one time for each client.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+pub(crate) struct RateLimit {
     interval: Duration,
     /// The time by which a client may be ahead of its rate.
     tolerance: Duration,
@@ -97,7 +97,7 @@ impl Client {
 
 impl RateLimit {
     /// `rate`, with bursts of `burst` requests; by default, those of a second, and one at least.
-    pub(super) fn new(rate: Rate, burst: Option<u32>) -> Self {
+    pub(crate) fn new(rate: Rate, burst: Option<u32>) -> Self {
         let interval = rate.interval();
         let of_a_second = Duration::from_secs(1).as_nanos() / interval.as_nanos().max(1);
         let of_a_second = u32::try_from(of_a_second).unwrap_or(u32::MAX);
@@ -110,7 +110,7 @@ impl RateLimit {
     }
 
     /// Counts a request of the client at `address`, or returns the time to wait before another one.
-    pub(super) fn refuse(&self, address: IpAddr) -> Option<Duration> {
+    pub(crate) fn refuse(&self, address: IpAddr) -> Option<Duration> {
         let now = Instant::now();
         let mut even = self.even.lock().unwrap_or_else(PoisonError::into_inner);
         let mut client = Client::of(address);

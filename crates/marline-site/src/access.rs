@@ -1,23 +1,17 @@
 //! Who may request: by network, by password, and how often.
 
-mod basic;
-mod networks;
-mod rate;
-
 use std::net::IpAddr;
 
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Response, StatusCode};
 use marline_http::Body;
 
-pub use self::basic::BasicAuthError;
-use self::basic::{BasicAuth, Credentials};
-pub use self::networks::Network;
-pub use self::rate::Rate;
-use self::rate::RateLimit;
 use crate::answers::plain;
 use crate::config::Rules;
 use crate::error::SiteError;
+use crate::networks::Network;
+use crate::rate::RateLimit;
+use crate::users::{BasicAuth, Credentials};
 
 /// The access rules of a site or of a route.
 #[derive(Debug)]
