@@ -1,7 +1,6 @@
 # What a newcomer types. Everything that is needed and not there is installed by `make deps`.
 #
 #   make demo         a web page on a phone, over LTE and Wi-Fi, with a report
-#   make demo-picture the top of this report as docs/demo.png
 #   make test         everything that must hold, against other stacks too, with a summary (CI runs this)
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
@@ -26,7 +25,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book demo demo-picture determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: help book demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers interop virtual-time
 
 help:
@@ -38,9 +37,6 @@ deps:
 demo:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@target/release/marline demo --out target/demo
-
-demo-picture: demo
-	@sh tools/demo-picture.sh
 
 determinants:
 	@$(CARGO) build --quiet --release -p marline-cli

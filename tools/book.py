@@ -478,7 +478,7 @@ def count():
 
 
 class Preprocessor:
-    """What pages look like in the book."""
+    """The form of pages in the book."""
 
     def __init__(self):
         manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())

@@ -23,7 +23,7 @@ import sys
 import time
 
 RESULTS = pathlib.Path(os.environ.get("LAB_RESULTS", "lab-results"))
-# What is fastest to have comes first; experiments in real time need the machine for themselves, and come last.
+# The fastest experiments come first; experiments in real time need the machine for themselves, and come last.
 ORDER = ["sim", "sim+kernel", "kernel", "sim+emu", "emu+kernel", "emu"]
 
 

@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// What git prints; `None` if it fails or prints nothing.
+/// The output of git; `None` if it fails or prints nothing.
 fn git(arguments: &[&str]) -> Option<String> {
     let directory = env::var_os("CARGO_MANIFEST_DIR")?;
     let output = Command::new("git")

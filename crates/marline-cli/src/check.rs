@@ -10,6 +10,7 @@ use marline_site::{Rules, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
+use crate::{proxy, serve};
 
 /// Check a configuration file, and say what it means
 ///
@@ -34,11 +35,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let file = ConfigFile::read(&arguments.file, verb)?;
     let failed = |error: String| Failure::Failed(error);
-    let of_file = sites_of(&file);
+    let of_file = match arguments.proxy {
+        true => proxy::sites(file.proxy.clone())?,
+        false => serve::sites(file.dir.as_deref(), file.follow_links, &file.sites)?,
+    };
     // Opens everything that the sites name.
     sites(&of_file, &UpstreamMetrics::default()).map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
-    if let (Some(cert), Some(key)) = (&file.cert, &file.key) {
+    if file.cert.is_some() || file.key.is_some() {
+        let (Some(cert), Some(key)) = (&file.cert, &file.key) else {
+            let message = "`cert` and `key` belong together; set both";
+            return Err(Failure::Usage(message.to_owned()));
+        };
         let identity = Identity::from_pem_files(cert, key);
         identity.map_err(|error| failed(error.to_string()))?;
     }
@@ -60,22 +68,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         warn_of_host(&upstream).await;
     }
     Ok(())
-}
-
-/// The sites of a file, of which one directory or one group of applications is one.
-fn sites_of(file: &ConfigFile) -> Vec<SiteConfig> {
-    if !file.sites.is_empty() {
-        return file.sites.clone();
-    }
-    vec![SiteConfig {
-        rules: Rules {
-            dir: file.dir.clone(),
-            follow_links: file.follow_links,
-            proxy: file.proxy.clone(),
-            ..Rules::default()
-        },
-        ..SiteConfig::default()
-    }]
 }
 
 fn print_site(site: &SiteConfig) -> Result<(), Failure> {
@@ -109,7 +101,7 @@ fn print_site(site: &SiteConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What `rules` answer, and who may request.
+/// A summary of `rules`: the answer, and the clients that may request.
 fn described(rules: &Rules, without: &str) -> String {
     let mut parts = Vec::new();
     if let Some(dir) = &rules.dir {

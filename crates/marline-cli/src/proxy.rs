@@ -92,19 +92,7 @@ impl Serving for Arguments {
     }
 
     fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
-        let config = self.config.clone();
-        let config = config.filter(|config| !config.upstreams.is_empty());
-        let config = config.ok_or_else(|| {
-            let message = "no application; name it with --to URL, or set `to` in [proxy]";
-            Failure::Usage(message.to_owned())
-        })?;
-        Ok(vec![SiteConfig {
-            rules: Rules {
-                proxy: Some(config),
-                ..Rules::default()
-            },
-            ..SiteConfig::default()
-        }])
+        sites(self.config.clone())
     }
 
     fn upstreams(&self) -> &Arc<UpstreamMetrics> {
@@ -116,6 +104,22 @@ impl Serving for Arguments {
     fn needs_restart(&self, _then: &Self) -> Vec<&'static str> {
         Vec::new()
     }
+}
+
+/// The site that passes requests on to the applications of `config`.
+///
+/// # Errors
+/// It names none.
+pub(crate) fn sites(config: Option<ProxyConfig>) -> Result<Vec<SiteConfig>, Failure> {
+    let config = config.filter(|config| !config.upstreams.is_empty());
+    let config = config.ok_or_else(|| {
+        let message = "no application; name it with --to URL, or set `to` in [proxy]";
+        Failure::Usage(message.to_owned())
+    })?;
+    Ok(vec![SiteConfig::of(Rules {
+        proxy: Some(config),
+        ..Rules::default()
+    })])
 }
 
 fn path(text: &str) -> Result<String, String> {

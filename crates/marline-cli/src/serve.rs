@@ -1,6 +1,6 @@
 //! `marline serve`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -109,25 +109,7 @@ impl Serving for Arguments {
     }
 
     fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
-        match (&self.dir, self.sites.is_empty()) {
-            (None, false) => Ok(self.sites.clone()),
-            (Some(_), false) => Err(Failure::Usage(
-                "the configuration has sites, and a directory of its own as well; make it the `dir` of a site"
-                    .to_owned(),
-            )),
-            (None, true) => Err(Failure::Usage(
-                "nothing to serve; name a directory, or set `dir` or [[site]] in the configuration file"
-                    .to_owned(),
-            )),
-            (Some(dir), true) => Ok(vec![SiteConfig {
-                rules: Rules {
-                    dir: Some(dir.clone()),
-                    follow_links: self.follow_links,
-                    ..Rules::default()
-                },
-                ..SiteConfig::default()
-            }]),
-        }
+        sites(self.dir.as_deref(), self.follow_links, &self.sites)
     }
 
     fn upstreams(&self) -> &Arc<UpstreamMetrics> {
@@ -146,6 +128,33 @@ impl Serving for Arguments {
         ];
         let differing = differs.into_iter().filter(|(_, differs)| *differs);
         differing.map(|(key, _)| key).collect()
+    }
+}
+
+/// The sites of a server: those of its file, or one of a directory.
+///
+/// # Errors
+/// There are both, or neither.
+pub(crate) fn sites(
+    dir: Option<&Path>,
+    follow_links: bool,
+    sites: &[SiteConfig],
+) -> Result<Vec<SiteConfig>, Failure> {
+    match (dir, sites.is_empty()) {
+        (None, false) => Ok(sites.to_vec()),
+        (Some(_), false) => Err(Failure::Usage(
+            "the configuration has sites, and a directory of its own as well; make it the `dir` of a site"
+                .to_owned(),
+        )),
+        (None, true) => Err(Failure::Usage(
+            "nothing to serve; name a directory, or set `dir` or [[site]] in the configuration file"
+                .to_owned(),
+        )),
+        (Some(dir), true) => Ok(vec![SiteConfig::of(Rules {
+            dir: Some(dir.to_owned()),
+            follow_links,
+            ..Rules::default()
+        })]),
     }
 }
 

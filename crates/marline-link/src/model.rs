@@ -32,7 +32,7 @@ pub trait PacketModel: Send {
     fn fate(&mut self, now: Time, packet: &mut Packet) -> Fate;
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It leaves then; not before it has arrived.

@@ -19,7 +19,7 @@ pub struct Rate<B> {
     queue: Box<dyn Queue<B>>,
     /// The rate.
     process: Box<dyn RateProcess>,
-    /// What a packet takes of the rate beside its bytes.
+    /// The overhead of a packet, beside its bytes.
     framing: Framing,
     /// The current segment of the rate, while a packet is in transmission.
     segment: Segment,

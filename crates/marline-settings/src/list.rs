@@ -149,7 +149,7 @@ pub struct Pairs<C> {
     pub key: &'static str,
     /// Its meaning, in one line.
     pub about: &'static str,
-    /// What the keys and their texts are.
+    /// The keys and their texts, in words.
     pub allowed: &'static str,
     /// Checks one pair, or says what is wrong with it.
     pub check: fn(&Pair) -> Result<(), String>,

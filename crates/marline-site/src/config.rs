@@ -24,7 +24,7 @@ pub struct SiteConfig {
     pub names: Vec<HostPattern>,
     /// Its certificates.
     pub certificates: Vec<CertificateFiles>,
-    /// What it answers where no route does, and what holds for all its routes.
+    /// The answer where no route has one, and the rules that hold for all its routes.
     pub rules: Rules,
     /// Its routes: the first whose path and method fit answers.
     pub routes: Vec<RouteConfig>,
@@ -46,7 +46,7 @@ pub struct RouteConfig {
     pub paths: Vec<PathPattern>,
     /// Their methods; none are all.
     pub methods: Vec<RouteMethod>,
-    /// What is answered. Without a handler, it is that of the site.
+    /// The answer. Without a handler, it is that of the site.
     pub rules: Rules,
 }
 
@@ -75,7 +75,7 @@ impl std::str::FromStr for RouteMethod {
 
 text_values!(RouteMethod);
 
-/// What is answered to requests, and on which conditions.
+/// The answer to requests, and its conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// The directory whose files are answered.
@@ -116,7 +116,7 @@ pub struct Rules {
     pub deny: Vec<Network>,
     /// The file of users and hashes of their passwords.
     pub basic_auth: Option<PathBuf>,
-    /// What users are asked for, as browsers show it.
+    /// The purpose of name and password, as browsers show it.
     pub realm: Option<String>,
     /// How often a client may request.
     pub rate: Option<Rate>,
@@ -126,7 +126,7 @@ pub struct Rules {
     pub max_body: Option<u64>,
 }
 
-/// What answers a request.
+/// The kinds of answers to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// The files of a directory.
@@ -206,6 +206,14 @@ impl SiteConfig {
             field: |c: &mut Self| &mut c.routes,
         },
     ];
+
+    /// A site without names that answers as `rules` say.
+    pub fn of(rules: Rules) -> Self {
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
 
     fn first_certificate(&mut self) -> &mut CertificateFiles {
         if self.certificates.is_empty() {
@@ -377,7 +385,7 @@ macro_rules! with_rules {
                 field: |c: &mut $owner| &mut c.rules.deny,
             },
             &Field::new("basic_auth", FILE, "The file of users, as `htpasswd -B` makes it: with it, requests need a name and a password", |c: &mut $owner| &mut c.rules.basic_auth),
-            &Field::new("realm", Domain::text("text"), "What the name and the password are for, as browsers show it", |c: &mut $owner| &mut c.rules.realm),
+            &Field::new("realm", Domain::text("text"), "The purpose of the name and the password, as browsers show it", |c: &mut $owner| &mut c.rules.realm),
             &Field::new("rate", Domain::text("requests per second, minute or hour, as \"10/s\"").or("none"), "How often a client may request; more are answered with 429", |c: &mut $owner| &mut c.rules.rate),
             &Field::new("burst", Domain::integer(1, 1_000_000), "Requests that a client may make at once within `rate`; by default those of a second", |c: &mut $owner| &mut c.rules.burst),
             &Field::new("max_body", Domain::bytes(0, 1 << 50), "The largest size of the content of a request; larger ones are answered with 413", |c: &mut $owner| &mut c.rules.max_body),

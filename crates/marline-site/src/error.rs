@@ -1,4 +1,4 @@
-//! What is wrong with a site.
+//! Errors of sites.
 
 use std::io;
 use std::path::PathBuf;

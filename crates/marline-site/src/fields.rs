@@ -185,7 +185,7 @@ impl Cors {
         Some(response)
     }
 
-    /// What the response to a request with `asked` says about its origin.
+    /// The fields about the origin of a request with `asked`.
     pub(crate) fn answer(&self, asked: &HeaderMap) -> CorsAnswer {
         CorsAnswer {
             origin: self.allows(asked),
@@ -200,7 +200,7 @@ impl Cors {
     }
 }
 
-/// What a response says about the origin of its request.
+/// The fields of a response about the origin of its request.
 #[derive(Clone, Debug)]
 pub(crate) struct CorsAnswer {
     origin: Option<HeaderValue>,

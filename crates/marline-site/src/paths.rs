@@ -9,7 +9,7 @@ use marline::settings::text_values;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     before: String,
-    /// What follows the `*`, if there is one.
+    /// The text behind the `*`, if there is one.
     after: Option<String>,
 }
 
@@ -80,7 +80,7 @@ fn decoded(encoded: &[u8]) -> (u8, usize) {
 }
 
 impl PathPattern {
-    /// What `*` stands for in `path`, encoded, if the path matches; nothing if the pattern has no `*`.
+    /// The part of `path` that `*` stands for, encoded, if the path matches; nothing if the pattern has no `*`.
     pub(crate) fn rest<'a>(&self, path: &RequestPath<'a>) -> Option<&'a str> {
         let before = self.before.as_bytes();
         let Some(after) = &self.after else {

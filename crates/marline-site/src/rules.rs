@@ -28,7 +28,7 @@ pub(crate) struct Asked {
     pub(crate) client: IpAddr,
     /// The host, with the port if the request has one.
     pub(crate) host: Arc<str>,
-    /// What `*` of the route matched.
+    /// The part of the path that `*` of the route matched.
     pub(crate) rest: Arc<str>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Compiled {
     hsts: Option<HeaderValue>,
     cors: Cors,
     pages: ErrorPages,
-    /// What answers, if these rules say so.
+    /// The handler, if these rules have one.
     pub(crate) answers: Option<Answers>,
 }
 
@@ -186,7 +186,7 @@ impl Compiled {
         Ok(request)
     }
 
-    /// What responses say about the origin of a request with the fields `asked`.
+    /// The fields of responses about the origin of a request with the fields `asked`.
     pub(crate) fn origin(&self, asked: &HeaderMap) -> CorsAnswer {
         self.cors.answer(asked)
     }

@@ -237,7 +237,7 @@ impl Route {
         }
     }
 
-    /// What `*` stands for, if a request with this method and path is one of the route.
+    /// The part of the path that `*` stands for, if a request with this method and path is one of the route.
     fn rest<'a>(&self, method: &Method, path: &RequestPath<'a>) -> Option<&'a str> {
         let has_method = |of_route: &RouteMethod| {
             // HEAD is GET without content.

@@ -64,7 +64,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) path: &'a str,
     /// The query.
     pub(crate) query: Option<&'a str>,
-    /// What `*` of the route matched.
+    /// The part of the path that `*` of the route matched.
     pub(crate) rest: &'a str,
 }
 

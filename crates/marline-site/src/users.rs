@@ -51,7 +51,7 @@ pub enum BasicAuthError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: &'static str,
     },
     /// There is no key for the cache.

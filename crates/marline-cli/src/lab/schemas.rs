@@ -223,7 +223,7 @@ fn listings_match_their_schemas() {
     check("verify", &json(&Answer::new(1, checks)));
 }
 
-/// What the tests of the Python package read is in the present format.
+/// The results that the tests of the Python package read are in the present format.
 #[test]
 fn the_example_of_the_python_package_matches() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tests/data/train");

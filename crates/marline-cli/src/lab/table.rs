@@ -261,7 +261,7 @@ fn others(results: &Results, metric: &str, known: &Known) -> Vec<Vec<String>> {
 /// A published value that no row of a cell or of a comparison shows.
 struct Other {
     published: String,
-    /// What was measured at its points.
+    /// The measurements at its points.
     here: Vec<f64>,
     unit: &'static str,
     who: String,

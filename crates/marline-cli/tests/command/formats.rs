@@ -1,4 +1,4 @@
-//! What programs read: its fields are in the reference.
+//! The output for programs: its fields are in the reference.
 
 use serde_json::Value;
 

@@ -190,7 +190,7 @@ struct Compressed {
     kept: Option<Kept>,
 }
 
-/// What is compressed so far of content that will be kept.
+/// The compressed bytes so far of content that will be kept.
 struct Kept {
     cache: Arc<Cache>,
     key: Key,

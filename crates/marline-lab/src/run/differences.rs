@@ -39,7 +39,7 @@ impl fmt::Display for SettingDifference {
     }
 }
 
-/// What results, or runs to come, are of.
+/// The origin of results, or of runs to come.
 #[derive(Clone, Copy)]
 pub(super) struct Described<'a> {
     backend: &'a str,

@@ -62,7 +62,7 @@ pub struct CallDef {
     /// The delay after which a frame is late.
     #[serde(serialize_with = "seconds")]
     pub deadline: Duration,
-    /// What carries frames.
+    /// The carrier of frames.
     pub over: Carrier,
     /// The direction of the frames.
     pub direction: Direction,
@@ -86,7 +86,7 @@ impl CallDef {
     }
 }
 
-/// What carries the frames of a call.
+/// The carrier of the frames of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {

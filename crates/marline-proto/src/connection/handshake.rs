@@ -1,4 +1,4 @@
-//! What the steps of the handshake change in the rest of the connection. The steps are in [`crate::establish`].
+//! The effects that the steps of the handshake have in the rest of the connection. The steps are in [`crate::establish`].
 
 use marline_wire::packet::{ProtectedHeader, Retry, VersionNegotiation};
 use marline_wire::params::TransportParameters;

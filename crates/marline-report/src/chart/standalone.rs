@@ -15,7 +15,7 @@ const GAP: f64 = 20.0;
 /// Longest name of a file.
 const LONGEST_NAME: usize = 60;
 
-/// What texts look like that are HTML in a page.
+/// The form of texts that are HTML in a page.
 const TEXT: &str = "text { font: 12px system-ui, -apple-system, \"Segoe UI\", Roboto, \"Helvetica Neue\", sans-serif; fill: var(--quiet); }\n\
     .caption { font-size: 15px; font-weight: 600; fill: var(--ink); }\n\
     .name { font-weight: 600; fill: var(--ink); }\n\

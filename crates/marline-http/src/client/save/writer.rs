@@ -13,7 +13,7 @@ use crate::runtime::RuntimeHandle;
 
 /// A destination that takes parts in order.
 pub(in crate::client) trait Output: Send + 'static {
-    /// What it takes.
+    /// The type of a part.
     type Part: Send + 'static;
 
     /// Whether writing may block.

@@ -168,7 +168,7 @@ fn the_correction_takes_the_number_of_comparisons_into_account() {
     assert_eq!(must.by_chance, 5.0);
     assert_eq!(must.corrected.verdict, Verdict::Undecided);
     assert_eq!(must.corrected.not_met, 0);
-    // What is far worse remains.
+    // Points that are far worse remain.
     results.push(equal(-20.0));
     let must = judge(never, &results);
     assert_eq!(must.corrected.verdict, Verdict::DoesNotHold);

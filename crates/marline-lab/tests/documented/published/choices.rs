@@ -22,11 +22,11 @@ pub(crate) struct Choices {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Choice {
-    /// What the paper leaves open.
+    /// The choice that the paper leaves open.
     parameter: String,
-    /// What the experiments have.
+    /// The choice of the experiments.
     chosen: String,
-    /// What was measured with this choice and with others; nothing, if they were not compared.
+    /// The effect that was measured of this choice and of others; nothing, if they were not compared.
     #[serde(default)]
     effect: Option<Effect>,
 }

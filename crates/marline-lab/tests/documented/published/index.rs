@@ -127,7 +127,7 @@ pub(crate) struct Entry {
     pub(crate) note: Option<String>,
 }
 
-/// What ours must be for a number to hold.
+/// The condition on ours for a number to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Rule {

@@ -40,7 +40,7 @@ impl Measured {
     }
 }
 
-/// What the results have of a number.
+/// Our results for a number.
 #[derive(Debug)]
 pub(crate) struct Ours {
     pub(crate) measured: Vec<Measured>,

@@ -2,7 +2,7 @@
 
 use super::index::Rule;
 
-/// What the comparison of ours with a published number shows.
+/// The outcome of the comparison of ours with a published number shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// The interval of ours is inside of what holds.

@@ -62,7 +62,7 @@ pub(super) struct Cobalt {
     changed: Time,
 }
 
-/// What is to be done with a packet.
+/// The action for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) drops: bool,
