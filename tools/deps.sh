@@ -4,6 +4,7 @@
 #
 #   tools/deps.sh          all of that
 #   tools/deps.sh mdbook   what `make book` needs instead, in target/tools
+#   tools/deps.sh servers  the servers that `tools/product_rows` compares with, in target/servers, without their services
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -73,6 +74,25 @@ mdbook() {
         --root target/tools mdbook
 }
 
+servers() {
+    [ -x target/servers/usr/sbin/nginx ] && [ -x target/servers/usr/bin/caddy ] && return
+    command -v apt-get >/dev/null || { echo "Debian's nginx and Caddy are not to be had" >&2; return; }
+    echo "unpacking nginx and Caddy" >&2
+    rm -rf target/servers
+    mkdir -p target/servers/packages
+    (cd target/servers/packages && apt-get download -qq nginx nginx-common libnginx-mod-http-brotli-filter \
+        libnginx-mod-http-brotli-static libnginx-mod-http-headers-more-filter caddy) 2>/dev/null
+    for package in target/servers/packages/*.deb; do
+        [ -e "$package" ] || { echo "Debian's nginx and Caddy are not to be had" >&2; return; }
+        dpkg -x "$package" target/servers
+    done
+    rm -r target/servers/packages
+}
+
+if [ "${1:-}" = servers ]; then
+    servers
+    exit
+fi
 if [ "${1:-}" = mdbook ]; then
     mdbook
     exit
