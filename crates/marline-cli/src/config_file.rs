@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
 use marline::settings::{Derived, FieldValue, Value, keys};
-use marline::settings::{Domain, List, Row, Settings, Table, Tables, field, rows};
+use marline::settings::{Domain, Field, List, Row, Settings, Table, Tables, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_http::proxy::ProxyConfig;
-use marline_http::server::ServerLimits;
+use marline_http::server::{ServerLimits, TrustedProxies};
 use marline_http::{TlsVersion, read_regular_file};
 use marline_site::SiteConfig;
 
@@ -49,6 +49,7 @@ pub(crate) struct ConfigFile {
     pub(crate) cleartext: bool,
     pub(crate) mptcp: Option<bool>,
     pub(crate) limits: ServerLimits,
+    pub(crate) trusted: TrustedProxies,
     pub(crate) proxy: Option<ProxyConfig>,
     pub(crate) sites: Vec<SiteConfig>,
     pub(crate) history: Option<History>,
@@ -120,6 +121,26 @@ impl ConfigFile {
         field!(
             compress: Domain::SWITCH,
             "Whether text is compressed for clients that accept it; by default it is by serve, and not by proxy"
+        ),
+        &List {
+            key: "trusted_proxies",
+            domain: Domain::text("an address, or a network as \"192.0.2.0/24\""),
+            about: "The proxies and load balancers in front of this server that are trusted about the addresses of clients",
+            field: |c: &mut Self| &mut c.trusted.networks,
+        },
+        &Field::new(
+            "client_field",
+            Domain::text(
+                "the name of a field, as \"X-Forwarded-For\", \"Forwarded\" or \"CF-Connecting-IP\"",
+            ),
+            "The field in which trusted proxies report the client",
+            |c: &mut Self| &mut c.trusted.field,
+        ),
+        &Field::new(
+            "proxy_protocol",
+            Domain::SWITCH,
+            "Whether connections of trusted proxies over TCP begin with a header of the PROXY protocol, version 1 or 2; others do not",
+            |c: &mut Self| &mut c.trusted.proxy_protocol,
         ),
         &Table {
             key: "http",
@@ -267,6 +288,15 @@ impl ConfigFile {
         };
         written.apply(Self::SETTINGS, &mut file)?;
         written.apply(Self::only_of(verb), &mut file)?;
+        if file.trusted.networks.is_empty() {
+            let keys = ["proxy_protocol", "client_field"];
+            if let Some(key) = keys.into_iter().find(|key| written.has(&[key])) {
+                let place = written.place(&[key]);
+                return Err(format!(
+                    "{place}: {key} is about the proxies in trusted_proxies, and there are none; name their networks there"
+                ));
+            }
+        }
         Ok(file)
     }
 }

@@ -83,6 +83,9 @@ pub const LEAVING_CONNECTIONS: usize = 32;
 /// (RFC 9113 section 10.5).
 pub const MAX_RESET_STREAMS: usize = 64;
 
+/// Connections of trusted proxies that have not sent the header of the PROXY protocol yet. Load balancers send it at once.
+pub const MAX_ANNOUNCED: usize = 1024;
+
 /// Files that responses hold open at the same time. More are not needed: responses for one file share it.
 pub const MAX_OPEN_FILES: usize = 16 * 1024;
 

@@ -4,12 +4,11 @@ use std::net::IpAddr;
 
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Response, StatusCode};
-use marline_http::Body;
+use marline_http::{Body, Network};
 
 use crate::answers::plain;
 use crate::config::Rules;
 use crate::error::SiteError;
-use crate::networks::Network;
 use crate::rate::RateLimit;
 use crate::users::{BasicAuth, Credentials};
 
@@ -42,7 +41,9 @@ impl Access {
                 .transpose()?,
             realm: HeaderValue::try_from(realm)
                 .unwrap_or(HeaderValue::from_static("Basic realm=\"restricted\"")),
-            rate: rules.rate.map(|rate| RateLimit::new(rate, rules.burst)),
+            rate: rules
+                .rate
+                .map(|rate| RateLimit::new(rate, rules.burst, rules.rate_by.clone())),
         })
     }
 
@@ -57,7 +58,11 @@ impl Access {
             return Err(plain(StatusCode::FORBIDDEN, "Forbidden\n"));
         }
         // Before passwords, which take time to check.
-        if let Some(wait) = self.rate.as_ref().and_then(|rate| rate.refuse(client)) {
+        if let Some(wait) = self
+            .rate
+            .as_ref()
+            .and_then(|rate| rate.refuse(client, headers))
+        {
             let mut response = plain(StatusCode::TOO_MANY_REQUESTS, "Too many requests\n");
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(RETRY_AFTER, seconds.into());

@@ -8,12 +8,11 @@ use marline::settings::{
     Derived, Domain, Field, FieldValue, List, Pair, Pairs, Settings, Table, Tables, Value,
     text_values,
 };
-use marline_http::HostPattern;
 use marline_http::proxy::{ProxyConfig, UpstreamUrl};
+use marline_http::{HostPattern, Network};
 
-use crate::networks::Network;
 use crate::paths::PathPattern;
-use crate::rate::Rate;
+use crate::rate::{Rate, RateKey};
 use crate::template::Template;
 use crate::{error_pages, fields};
 
@@ -120,6 +119,8 @@ pub struct Rules {
     pub realm: Option<String>,
     /// How often a client may request.
     pub rate: Option<Rate>,
+    /// The property of requests by which they are counted.
+    pub rate_by: RateKey,
     /// Requests that a client may make at once.
     pub burst: Option<u32>,
     /// Bytes of the content of a request.
@@ -387,6 +388,7 @@ macro_rules! with_rules {
             &Field::new("basic_auth", FILE, "The file of users, as `htpasswd -B` makes it: with it, requests need a name and a password", |c: &mut $owner| &mut c.rules.basic_auth),
             &Field::new("realm", Domain::text("text"), "The purpose of the name and the password, as browsers show it", |c: &mut $owner| &mut c.rules.realm),
             &Field::new("rate", Domain::text("requests per second, minute or hour, as \"10/s\"").or("none"), "How often a client may request; more are answered with 429", |c: &mut $owner| &mut c.rules.rate),
+            &Field::new("rate_by", Domain::text("address, header:NAME or cookie:NAME"), "The property by which requests are counted for `rate`; those without the field or the cookie are counted by address. Clients choose both: limit a route by them, and its site by address", |c: &mut $owner| &mut c.rules.rate_by),
             &Field::new("burst", Domain::integer(1, 1_000_000), "Requests that a client may make at once within `rate`; by default those of a second", |c: &mut $owner| &mut c.rules.burst),
             &Field::new("max_body", Domain::bytes(0, 1 << 50), "The largest size of the content of a request; larger ones are answered with 413", |c: &mut $owner| &mut c.rules.max_body),
         ]

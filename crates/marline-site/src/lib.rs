@@ -17,7 +17,6 @@ mod error;
 mod error_pages;
 mod fields;
 mod files;
-mod networks;
 mod paths;
 mod rate;
 mod rules;
@@ -27,9 +26,8 @@ mod users;
 
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
-pub use self::networks::Network;
 pub use self::paths::PathPattern;
-pub use self::rate::Rate;
+pub use self::rate::{Rate, RateKey};
 pub use self::sites::{identities, redirect_to_https, sites};
 pub use self::template::Template;
 pub use self::users::BasicAuthError;

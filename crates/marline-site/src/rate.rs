@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use http::header::{COOKIE, HeaderMap, HeaderName};
 use marline::settings::text_values;
 use tokio::time::Instant;
 
@@ -66,20 +68,92 @@ impl fmt::Display for Rate {
 
 text_values!(Rate);
 
+/// The property of requests by which they are counted together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RateKey {
+    /// The address of the client.
+    #[default]
+    Address,
+    /// The value of a field.
+    Field(HeaderName),
+    /// The value of a cookie.
+    Cookie(String),
+}
+
+/// A text is not a [`RateKey`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is nothing to count requests by; write address, header:NAME or cookie:NAME")]
+pub struct InvalidRateKey(String);
+
+impl RateKey {
+    /// The value in a request with the fields `headers`, if it has one.
+    fn value<'a>(&self, headers: &'a HeaderMap) -> Option<&'a [u8]> {
+        match self {
+            Self::Address => None,
+            Self::Field(name) => headers.get(name).map(|value| value.as_bytes()),
+            Self::Cookie(name) => {
+                let fields = headers.get_all(COOKIE).into_iter();
+                let mut pairs =
+                    fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b';'));
+                pairs.find_map(|pair| {
+                    let value = pair.trim_ascii_start().strip_prefix(name.as_bytes())?;
+                    value.strip_prefix(b"=")
+                })
+            }
+        }
+    }
+}
+
+impl FromStr for RateKey {
+    type Err = InvalidRateKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRateKey> {
+        let invalid = || InvalidRateKey(text.to_owned());
+        match text.split_once(':') {
+            None if text == "address" => Ok(Self::Address),
+            Some(("header", name)) => {
+                let name = HeaderName::from_bytes(name.as_bytes());
+                name.map(Self::Field).map_err(|_| invalid())
+            }
+            // The characters of a cookie's name are those of a field's (RFC 6265, section 4.1.1).
+            Some(("cookie", name)) if HeaderName::from_bytes(name.as_bytes()).is_ok() => {
+                Ok(Self::Cookie(name.to_owned()))
+            }
+            _ => Err(invalid()),
+        }
+    }
+}
+
+impl fmt::Display for RateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str("address"),
+            Self::Field(name) => write!(f, "header:{name}"),
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+        }
+    }
+}
+
+text_values!(RateKey);
+
 /// The requests of each client, by the generic cell rate algorithm (ITU-T I.371): one time for each client.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     interval: Duration,
     /// The time by which a client may be ahead of its rate.
     tolerance: Duration,
+    key: RateKey,
+    /// Hashes keys, whose length clients choose.
+    hashes: RandomState,
     /// When each client's requests so far are within its rate.
     even: Mutex<HashMap<Client, Instant>>,
 }
 
-/// An IPv4 address, the /64 of an IPv6 address, or everyone who finds no place.
+/// An IPv4 address, the /64 of an IPv6 address, the hash of a key, or everyone who finds no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Client {
     One(IpAddr),
+    Key(u64),
     Others,
 }
 
@@ -96,8 +170,9 @@ impl Client {
 }
 
 impl RateLimit {
-    /// `rate`, with bursts of `burst` requests; by default, those of a second, and one at least.
-    pub(crate) fn new(rate: Rate, burst: Option<u32>) -> Self {
+    /// `rate`, with bursts of `burst` requests; by default, those of a second, and one at least. Requests are counted together by
+    /// `key`, or by address where they have none.
+    pub(crate) fn new(rate: Rate, burst: Option<u32>, key: RateKey) -> Self {
         let interval = rate.interval();
         let of_a_second = Duration::from_secs(1).as_nanos() / interval.as_nanos().max(1);
         let of_a_second = u32::try_from(of_a_second).unwrap_or(u32::MAX);
@@ -105,15 +180,20 @@ impl RateLimit {
         Self {
             interval,
             tolerance: interval.saturating_mul(burst - 1),
+            key,
+            hashes: RandomState::new(),
             even: Mutex::default(),
         }
     }
 
-    /// Counts a request of the client at `address`, or returns the time to wait before another one.
-    pub(crate) fn refuse(&self, address: IpAddr) -> Option<Duration> {
+    /// Counts a request with the fields `headers` of the client at `address`, or returns the time to wait before another one.
+    pub(crate) fn refuse(&self, address: IpAddr, headers: &HeaderMap) -> Option<Duration> {
         let now = Instant::now();
         let mut even = self.even.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut client = Client::of(address);
+        let mut client = match self.key.value(headers) {
+            Some(value) => Client::Key(self.hashes.hash_one(value)),
+            None => Client::of(address),
+        };
         if even.len() >= MAX_CLIENTS && !even.contains_key(&client) {
             even.retain(|_, even| *even > now);
             if even.len() >= MAX_CLIENTS {
@@ -140,35 +220,61 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn refuse(limit: &RateLimit, address: IpAddr) -> Option<Duration> {
+        limit.refuse(address, &HeaderMap::new())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_with_one_key_are_counted_together() {
+        for (key, name, values) in [
+            ("header:X-API-Key", "x-api-key", ["ana", "bob"]),
+            ("cookie:id", "cookie", ["a=1; id=ana", "id=bob; id2=ana"]),
+        ] {
+            let limit = RateLimit::new("1/m".parse().unwrap(), None, key.parse().unwrap());
+            let asked = |from: &str, value: &str| {
+                let field = (name.parse().unwrap(), value.parse().unwrap());
+                limit.refuse(address(from), &HeaderMap::from_iter([field]))
+            };
+            assert_eq!(asked("192.0.2.1", values[0]), None);
+            assert!(asked("192.0.2.2", values[0]).is_some(), "{key}");
+            assert_eq!(asked("192.0.2.1", values[1]), None, "{key}");
+            assert_eq!(refuse(&limit, address("192.0.2.1")), None);
+            assert!(refuse(&limit, address("192.0.2.1")).is_some());
+        }
+        for text in ["", "adress", "header:", "header:a b", "cookie:", "query:a"] {
+            assert!(text.parse::<RateKey>().is_err(), "{text}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_has_its_burst_and_then_its_rate() {
-        let limit = RateLimit::new("2/s".parse().unwrap(), Some(3));
+        let limit = RateLimit::new("2/s".parse().unwrap(), Some(3), RateKey::Address);
         let client = address("192.0.2.1");
         for _ in 0..3 {
-            assert_eq!(limit.refuse(client), None);
+            assert_eq!(refuse(&limit, client), None);
         }
-        assert_eq!(limit.refuse(client), Some(Duration::from_millis(500)));
-        assert_eq!(limit.refuse(address("192.0.2.2")), None);
+        assert_eq!(refuse(&limit, client), Some(Duration::from_millis(500)));
+        assert_eq!(refuse(&limit, address("192.0.2.2")), None);
         tokio::time::advance(Duration::from_millis(500)).await;
-        assert_eq!(limit.refuse(client), None);
-        assert!(limit.refuse(client).is_some());
+        assert_eq!(refuse(&limit, client), None);
+        assert!(refuse(&limit, client).is_some());
         tokio::time::advance(Duration::from_secs(60)).await;
-        let passed = (0..10).filter(|_| limit.refuse(client).is_none());
+        let passed = (0..10).filter(|_| refuse(&limit, client).is_none());
         assert_eq!(passed.count(), 3, "rest is not saved beyond the burst");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_network_of_ipv6_is_one_client() {
-        let limit = RateLimit::new("1/m".parse().unwrap(), None);
-        assert_eq!(limit.refuse(address("2001:db8::1")), None);
-        assert!(limit.refuse(address("2001:db8::2")).is_some());
-        assert_eq!(limit.refuse(address("2001:db8:0:1::1")), None);
+        let limit = RateLimit::new("1/m".parse().unwrap(), None, RateKey::Address);
+        assert_eq!(refuse(&limit, address("2001:db8::1")), None);
+        assert!(refuse(&limit, address("2001:db8::2")).is_some());
+        assert_eq!(refuse(&limit, address("2001:db8:0:1::1")), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn clients_are_limited_in_number() {
-        let limit = RateLimit::new("1/m".parse().unwrap(), None);
-        let limit_of = |index: u32| limit.refuse(IpAddr::V4(index.into()));
+        let limit = RateLimit::new("1/m".parse().unwrap(), None, RateKey::Address);
+        let limit_of = |index: u32| refuse(&limit, IpAddr::V4(index.into()));
         for index in 0..100_000 {
             assert_eq!(limit_of(index), None);
         }

@@ -19,6 +19,7 @@ use crate::error::SiteError;
 use crate::error_pages::ErrorPages;
 use crate::fields::{Changes, Cors, CorsAnswer, add_hsts, hsts};
 use crate::files::Files;
+use crate::rate::RateKey;
 use crate::template::{Parts, Template};
 
 /// The parts of a request that have to outlast it.
@@ -94,6 +95,11 @@ impl Compiled {
             "burst",
             "rate",
             rules.burst.is_some() && rules.rate.is_none(),
+        )?;
+        needs(
+            "rate_by",
+            "rate",
+            rules.rate_by != RateKey::default() && rules.rate.is_none(),
         )?;
         needs(
             "realm",

@@ -18,7 +18,7 @@ use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AccessLog, AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory,
+    AccessLog, AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
     raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
@@ -266,6 +266,7 @@ impl OpenHistory {
 /// The settings that are not flags.
 struct Tables {
     limits: ServerLimits,
+    trusted: TrustedProxies,
     endpoint: Option<WrittenTable>,
     transport: WrittenTable,
     /// Set if connections use history.
@@ -311,6 +312,7 @@ impl ServerFlags {
         }
         Tables {
             limits: file.limits,
+            trusted: file.trusted,
             endpoint: file.endpoint,
             transport: file.transport,
             history,
@@ -364,6 +366,7 @@ impl<S: Serving> Wanted<S> {
         config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
         config.limits = tables.limits.clone();
+        config.trusted = tables.trusted.clone();
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
         config.quic.transport = transport.into();
         config.quic.preferred_version = flags.quic_version.map(Into::into);
@@ -409,6 +412,7 @@ impl<S: Serving> Wanted<S> {
         let also = listen.also.map(AlsoListen::IfPresent);
         config.also_listen.extend(also);
         config.limits = self.tables.limits.clone();
+        config.trusted = self.tables.trusted.clone();
         Some(config)
     }
 

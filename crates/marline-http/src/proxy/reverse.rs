@@ -290,10 +290,10 @@ impl Proxy {
             Method::TRACE => return Err(Failure::Refused("TRACE")),
             _ => {}
         }
-        let client = head.extensions().get::<ClientAddress>();
-        let client = client.map(|client| client.get());
+        let client = head.extensions().get::<ClientAddress>().copied();
+        let scheme = client.and_then(ClientAddress::scheme).unwrap_or("https");
         let is_early = head.extensions().get::<EarlyData>().is_some();
-        let received = Received::of(&head, client, "https");
+        let received = Received::of(&head, client.map(ClientAddress::get), scheme);
         let headers = head.headers_mut();
         fields::content_length(headers)?;
         if fields::has_other_coding(headers) {

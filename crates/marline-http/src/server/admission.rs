@@ -28,6 +28,37 @@ pub(super) struct ConnectionLimits {
     pub(super) per_prefix: usize,
 }
 
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Peer {
+    /// A client.
+    Client(IpAddr),
+    /// A trusted proxy, whose connections are those of many clients.
+    Proxy(IpAddr),
+}
+
+impl Peer {
+    fn address(self) -> IpAddr {
+        match self {
+            Self::Client(address) | Self::Proxy(address) => address,
+        }
+    }
+}
+
+impl ConnectionLimits {
+    /// The limits that hold for `peer`.
+    fn of(self, peer: Peer) -> Self {
+        match peer {
+            Peer::Client(_) => self,
+            Peer::Proxy(_) => Self {
+                per_address: usize::MAX,
+                per_prefix: usize::MAX,
+                ..self
+            },
+        }
+    }
+}
+
 #[derive(Debug)]
 struct State {
     limits: ConnectionLimits,
@@ -52,21 +83,22 @@ impl Admission {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts a connection from `address`; `None` if too many are open, and none of them is idle.
+    /// Accepts a connection from `peer`; `None` if too many are open, and none of them is idle.
     ///
     /// If its address or network has reached its limit, its longest idle connection is closed. A network may have as many
     /// as are left for others, so that none can use up all. If several together have used up all, a network with fewer than
     /// its entitlement gets the place of the longest idle connection of the network with the most.
-    pub(super) fn admit(&self, address: IpAddr, progress: &Arc<Progress>) -> Option<Admitted> {
-        let host = Prefix::of_host(address);
-        let prefix = Prefix::of_network(address);
+    pub(super) fn admit(&self, peer: Peer, progress: &Arc<Progress>) -> Option<Admitted> {
+        let host = Prefix::of_host(peer.address());
+        let prefix = Prefix::of_network(peer.address());
         let mut state = self.state();
-        if state.has_too_many(prefix, Some(host)) && !state.evict(prefix, Some(host)) {
+        let limits = state.limits.of(peer);
+        if state.has_too_many(prefix, Some(host), limits) && !state.evict(prefix, Some(host)) {
             return None;
         }
-        if state.has_too_many(prefix, None)
+        if state.has_too_many(prefix, None, limits)
             && !state.evict(prefix, None)
-            && !state.evict_for_entitled(prefix)
+            && !state.evict_for_entitled(prefix, limits)
         {
             return None;
         }
@@ -108,11 +140,11 @@ impl Admission {
 
 impl State {
     /// Whether one more connection would be too many, from `host` or else from its network.
-    fn has_too_many(&self, prefix: Prefix, host: Option<Prefix>) -> bool {
+    fn has_too_many(&self, prefix: Prefix, host: Option<Prefix>, limits: ConnectionLimits) -> bool {
         let open = self.open.count(prefix, host);
         match host {
-            Some(_) => open >= self.limits.per_address,
-            None => open >= self.limits.per_prefix || self.shares.available(prefix) == 0,
+            Some(_) => open >= limits.per_address,
+            None => open >= limits.per_prefix || self.shares.available(prefix) == 0,
         }
     }
 
@@ -130,8 +162,8 @@ impl State {
 
     /// Closes the longest idle connection of the network with the most, if `prefix` has fewer than its entitlement, and
     /// that network more. Returns whether there was one.
-    fn evict_for_entitled(&mut self, prefix: Prefix) -> bool {
-        if self.open.count(prefix, None) >= self.limits.per_prefix {
+    fn evict_for_entitled(&mut self, prefix: Prefix, limits: ConnectionLimits) -> bool {
+        if self.open.count(prefix, None) >= limits.per_prefix {
             return false;
         }
         if self.shares.lacking(prefix) == 0 {

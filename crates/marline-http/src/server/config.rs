@@ -8,7 +8,9 @@ use std::time::Duration;
 use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
-use super::{AccessLog, Identity, MetricsSource, NamedIdentity, Site, StateDirectory};
+use super::{
+    AccessLog, Identity, MetricsSource, NamedIdentity, Site, StateDirectory, TrustedProxies,
+};
 use crate::tcp::TcpSockets;
 use crate::{TlsVersion, limits, transport};
 
@@ -33,6 +35,8 @@ pub struct ServerConfig {
     pub tls_min: TlsVersion,
     /// Limits on the resources that clients can use.
     pub limits: ServerLimits,
+    /// The proxies that are trusted about the addresses of clients; by default none.
+    pub trusted: TrustedProxies,
     /// Whether connections over TCP may use Multipath TCP (RFC 8684), if the kernel supports it.
     pub multipath_tcp: bool,
     /// The factory of TCP listening sockets; by default [`SystemSockets`](crate::tcp::SystemSockets).
@@ -289,6 +293,7 @@ impl ServerConfig {
             protocols: Protocols::default(),
             tls_min: TlsVersion::default(),
             limits: ServerLimits::default(),
+            trusted: TrustedProxies::default(),
             multipath_tcp: true,
             tcp_sockets: None,
             quic: transport::QuicOptions::default(),
@@ -320,6 +325,7 @@ impl ServerConfig {
             },
             tls_min: TlsVersion::default(),
             limits: ServerLimits::default(),
+            trusted: TrustedProxies::default(),
             multipath_tcp: false,
             tcp_sockets: None,
             quic: transport::QuicOptions::default(),

@@ -5,13 +5,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use marline::TransportConfig;
 
 use super::tcp::Tls;
-use super::{AccessLog, ServerLimits, Site};
+use super::{AccessLog, ServerLimits, Site, TrustedProxies};
 
 /// The part of a configuration that [`Handle::reload`](super::Handle::reload) replaces.
 pub(super) struct Current {
     pub(super) site: Site,
     pub(super) log: Option<AccessLog>,
     pub(super) limits: ServerLimits,
+    pub(super) trusted: TrustedProxies,
     pub(super) transport: Arc<TransportConfig>,
     /// TLS over TCP.
     pub(super) tls: Option<Tls>,

@@ -1,6 +1,5 @@
 //! One request and its response, in any version of HTTP.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -18,22 +17,6 @@ use super::{Context, Site};
 use crate::body::Body;
 use crate::content::{content_length, http_date, is_bodiless};
 use crate::whole::Whole;
-
-/// The extension of a request that has the address of its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientAddress(SocketAddr);
-
-impl ClientAddress {
-    /// `address`, for sites that are called without a server.
-    pub fn new(address: SocketAddr) -> Self {
-        Self(address)
-    }
-
-    /// The address.
-    pub fn get(self) -> SocketAddr {
-        self.0
-    }
-}
 
 /// The extension of a request in 0-RTT whose handshake is not complete: it may be a replay (RFC 8470). Its method is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +36,19 @@ pub(super) async fn respond(
     let version = request.version();
     let current = context.current.get();
     let log = current.log.clone();
-    let record = Record::new(
+    let client = current.trusted.client(recorder.client, request.headers());
+    let mut record = Record::new(
         recorder,
         log,
         request.method(),
         request.uri().path(),
         version,
     );
+    record.of_client(client);
     if origin.is_early() {
         request.extensions_mut().insert(EarlyData);
     }
     request.extensions_mut().insert(origin);
-    let client = ClientAddress::new(recorder.client);
     request.extensions_mut().insert(client);
     let method = request.method().clone();
     let pace = Pace::default();

@@ -41,6 +41,7 @@ mod tcp;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
+mod trusted;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -63,7 +64,7 @@ pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;
 pub use self::descriptors::raise_open_file_limit;
-pub use self::exchange::{ClientAddress, EarlyData, Tunnel};
+pub use self::exchange::{EarlyData, Tunnel};
 pub use self::exposition::head as metric_head;
 pub use self::files::{Directory, DirectoryEntry, directory};
 pub use self::generated::{GeneratedObject, generated};
@@ -80,6 +81,7 @@ pub use self::state::{StateDirectory, StateError};
 use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
 pub use self::tls::{Identity, IdentityError, NamedIdentity};
+pub use self::trusted::{ClientAddress, ClientField, TrustedProxies};
 use crate::body::Body;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -237,6 +239,7 @@ impl Server {
                 site: config.site,
                 log: config.access_log,
                 limits: config.limits,
+                trusted: config.trusted,
                 transport: config.quic.transport,
                 tls,
             }),

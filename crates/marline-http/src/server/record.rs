@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::access_log::AccessLog;
 use super::metrics::{Metrics, version_name};
 use super::progress::Progress;
+use super::trusted::ClientAddress;
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
 use crate::runtime::RuntimeHandle;
@@ -21,6 +22,7 @@ use crate::runtime::RuntimeHandle;
 struct Line<'a> {
     /// Seconds since 1970, when the request's header had arrived.
     time: f64,
+    /// The client, as a trusted proxy reports it: the port is then 0 if the proxy does not name it.
     client: SocketAddr,
     /// `None` if the request could not be read.
     method: Option<&'a str>,
@@ -131,6 +133,7 @@ pub(super) struct Answer {
 pub(super) struct Record {
     recorder: Arc<Recorder>,
     log: Option<AccessLog>,
+    client: ClientAddress,
     start: Instant,
     time: f64,
     request: Option<Request>,
@@ -181,6 +184,7 @@ impl Record {
         Self {
             recorder: Arc::clone(recorder),
             log,
+            client: ClientAddress::new(recorder.client),
             start: recorder.runtime.now(),
             time: recorder.runtime.unix_time().as_secs_f64(),
             request: None,
@@ -193,6 +197,11 @@ impl Record {
             is_received: false,
             passed_on: None,
         }
+    }
+
+    /// The request is of `client`, by what a trusted proxy reports.
+    pub(super) fn of_client(&mut self, client: ClientAddress) {
+        self.client = client;
     }
 
     /// The response has this status.
@@ -267,8 +276,7 @@ impl Drop for Record {
         let request = self.request.as_ref();
         let line = Line {
             time: self.time,
-            // One socket may take both families.
-            client: SocketAddr::new(recorder.client.ip().to_canonical(), recorder.client.port()),
+            client: self.client.get(),
             method: request.map(|request| request.method.as_str()),
             path: request.map(|request| &*request.path),
             status: status.map(|status| status.as_u16()),

@@ -36,7 +36,7 @@ impl Handle {
         self.stop.stop();
     }
 
-    /// Replaces certificate, site, access log, limits except `max_connections`, and settings of QUIC. Open connections
+    /// Replaces certificate, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
     /// new connections. Sockets, the settings of the endpoint and the state directory, `metrics`, `more_metrics` and
     /// `runtime` stay as they are.
@@ -81,6 +81,7 @@ impl Handle {
             site: config.site,
             log: config.access_log,
             limits: config.limits,
+            trusted: config.trusted,
             transport: config.quic.transport,
             tls,
         });

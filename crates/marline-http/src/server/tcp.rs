@@ -6,6 +6,7 @@ mod draining;
 mod flood_guard;
 mod handshake;
 mod http2;
+mod proxy_protocol;
 mod socket;
 mod tunnels;
 mod unread;
@@ -38,11 +39,13 @@ use self::draining::Drain;
 use self::flood_guard::Http2FloodGuard;
 use self::handshake::Protocol;
 pub(super) use self::handshake::Tls;
+use self::proxy_protocol::Announced;
 pub(super) use self::socket::Reset;
 use self::socket::Socket;
 pub(super) use self::tunnels::Tunnels;
 use self::unread::Unread;
 use super::accept::{self, Accepted};
+use super::admission::Peer;
 use super::exchange::{refuse, respond, unreadable};
 use super::progress::Progress;
 use super::received::{OpenContents, Received};
@@ -84,34 +87,35 @@ impl Listener {
     pub(super) async fn run(self, context: Arc<Context>) {
         let Self { socket, alt_svc } = self;
         let mut connections = JoinSet::new();
+        let mut announced = Announced::default();
         let mut stopped = context.stop.stopped();
         // Each tunnel holds a sender.
         let (tunnel, mut tunnels) = mpsc::channel::<()>(1);
+        let begin = |accepted, connections: &mut JoinSet<()>| {
+            Self::begin(&context, connections, &tunnel, alt_svc.as_ref(), accepted);
+        };
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = &mut stopped => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = accept::next(&socket) => accepted,
+                Some(accepted) = announced.next() => accepted,
+                accepted = accept::next(&socket) => match announced.take(&context, accepted) {
+                    Some(accepted) => accepted,
+                    None => continue,
+                },
             };
-            Self::begin(
-                &context,
-                &mut connections,
-                &tunnel,
-                alt_svc.as_ref(),
-                accepted,
-            );
+            begin(accepted, &mut connections);
         }
         accept::last(socket, |accepted| {
-            Self::begin(
-                &context,
-                &mut connections,
-                &tunnel,
-                alt_svc.as_ref(),
-                accepted,
-            );
+            if let Some(accepted) = announced.take(&context, accepted) {
+                begin(accepted, &mut connections);
+            }
         })
         .await;
+        while let Some(accepted) = announced.next().await {
+            begin(accepted, &mut connections);
+        }
         drop(tunnel);
         let finished = async {
             while connections.join_next().await.is_some() {}
@@ -136,7 +140,11 @@ impl Listener {
         let Accepted { stream, client } = accepted;
         let min_bytes = context.current.get().limits.min_progress_bytes;
         let progress = Arc::new(Progress::new(&context.runtime, min_bytes));
-        let Some(admitted) = context.admission.admit(client.ip(), &progress) else {
+        let peer = match context.current.get().trusted.has(client.ip()) {
+            true => Peer::Proxy(client.ip()),
+            false => Peer::Client(client.ip()),
+        };
+        let Some(admitted) = context.admission.admit(peer, &progress) else {
             return context.metrics.connection_refused();
         };
         let tls = context.current.get().tls.clone();

@@ -17,7 +17,7 @@ use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
 use super::tcp::{ClientConnection, Deliveries, Reset, Tunnels};
-use super::{Context, Logs, Protocols, ServerLimits, Site};
+use super::{Context, Logs, Protocols, ServerLimits, Site, TrustedProxies};
 use crate::http3::QuicTransport;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -130,6 +130,7 @@ fn context(site: Site) -> Arc<Context> {
             site,
             log: None,
             limits: ServerLimits::default(),
+            trusted: TrustedProxies::default(),
             transport: Arc::default(),
             tls: None,
         }),

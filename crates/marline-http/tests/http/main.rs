@@ -32,4 +32,5 @@ mod resuming;
 mod stalls;
 mod tls;
 mod transfers;
+mod trusted;
 mod uploads;

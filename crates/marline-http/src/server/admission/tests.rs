@@ -21,8 +21,12 @@ struct Clients {
 
 impl Clients {
     fn connect(&self, address: [u8; 4]) -> Option<Admitted> {
+        self.connect_from(Peer::Client(address.into()))
+    }
+
+    fn connect_from(&self, peer: Peer) -> Option<Admitted> {
         let progress = Arc::new(Progress::new(&self.runtime, limits::MIN_PROGRESS_BYTES));
-        self.admission.admit(address.into(), &progress)
+        self.admission.admit(peer, &progress)
     }
 
     async fn wait(&self, duration: Duration) {
@@ -54,6 +58,20 @@ pub(super) fn run_on_host(test: impl AsyncFnOnce(Host, RuntimeHandle)) {
 }
 
 #[test]
+fn a_trusted_proxy_has_no_limit_of_its_own() {
+    run(LIMITS, async |clients| {
+        let proxy = Peer::Proxy([192, 0, 2, 1].into());
+        let open: Vec<_> = (0..20).map(|_| clients.connect_from(proxy)).collect();
+        let mut evicted = open
+            .iter()
+            .flatten()
+            .map(|one| one.evicted().now_or_never());
+        assert_eq!(open.iter().flatten().count(), 20);
+        assert!(evicted.all(|evicted| evicted.is_none()));
+    });
+}
+
+#[test]
 fn an_address_has_a_limit_and_so_has_its_network() {
     run(LIMITS, async |clients| {
         let mut open = Vec::new();
@@ -78,7 +96,7 @@ fn the_longest_idle_connection_makes_room() {
         busy.on_request();
         let third = clients
             .admission
-            .admit([10, 0, 0, 1].into(), &busy)
+            .admit(Peer::Client([10, 0, 0, 1].into()), &busy)
             .unwrap();
         assert!(clients.connect([10, 0, 0, 1]).is_none(), "none is idle");
         clients.wait(limits::UNUSED_BEFORE_EVICTION).await;
