@@ -14,7 +14,7 @@
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
-# examples readme product-rows ring msrv minimal-versions peers interop kernel virtual-time.
+# examples readme ring msrv minimal-versions peers product-rows interop kernel virtual-time.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -26,7 +26,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help book demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme product-rows ring msrv minimal-versions peers interop virtual-time
+.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers product-rows interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -66,7 +66,7 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme product-rows ring msrv minimal-versions peers interop kernel virtual-time
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme ring msrv minimal-versions peers product-rows interop kernel virtual-time
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format pages clippy quick vectors

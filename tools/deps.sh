@@ -81,7 +81,7 @@ servers() {
     rm -rf target/servers
     mkdir -p target/servers/packages
     (cd target/servers/packages && apt-get download -qq nginx nginx-common libnginx-mod-http-brotli-filter \
-        libnginx-mod-http-brotli-static libnginx-mod-http-headers-more-filter caddy) 2>/dev/null
+        libnginx-mod-http-brotli-static libnginx-mod-http-headers-more-filter caddy) 2>/dev/null || true
     for package in target/servers/packages/*.deb; do
         [ -e "$package" ] || { echo "Debian's nginx and Caddy are not to be had" >&2; return; }
         dpkg -x "$package" target/servers
@@ -100,4 +100,5 @@ fi
 packages
 rust
 cargo_tools
+servers
 sh tools/python.sh environment || echo "what the Python package needs is not to be had" >&2

@@ -86,19 +86,17 @@ class Cell:
     @classmethod
     def of(cls, trial, config):
         broken = [name for name, _ in trial.broken]
-        notes = [config.note] if config.note else []
-        notes += trial.notes
-        # The order in which they were made: the first that counts is the one without which there is nothing of the row.
+        notes = [*([config.note] if config.note else []), *trial.notes]
+        # The first promise is the one without which there is nothing of the row.
         first = trial.order[0] if trial.order else ""
         if not trial.kept or first in broken or "" in broken:
             result = "missing" if trial.broken else "skipped"
-            notes = notes or [
-                ", ".join(trial.skipped)
-                if not trial.broken
-                else ""
-                if "" in broken
-                else "without: " + ", ".join(broken)
-            ]
+            if result == "skipped":
+                notes = trial.skipped
+            elif config.program == "marline":
+                notes = ["not in this release"]
+            elif not notes:
+                notes = ["without: " + ", ".join(broken)]
         elif broken:
             result = "partly"
             notes = notes or ["without: " + ", ".join(broken)]

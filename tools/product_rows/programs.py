@@ -106,6 +106,8 @@ class Marline:
     ports: tuple = (443,)
     verb: str = "serve"
     flags: tuple = ()
+    # Keys that the row leaves to their defaults.
+    without: tuple = ()
     note: str = ""
     program = "marline"
     file = "site.toml"
@@ -114,7 +116,7 @@ class Marline:
         lines = ""
         top = text.split("\n[")[0]
         for key, value in {"listen": "127.0.0.1:443", "cert": "@cert@", "key": "@key@", "state": "@dir@/state"}.items():
-            if not any(line.startswith(f"{key} ") for line in top.splitlines()):
+            if key not in self.without and not any(line.startswith(f"{key} ") for line in top.splitlines()):
                 lines += f'{key} = "{value}"\n'
         return lines + text + "\n"
 

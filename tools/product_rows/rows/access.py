@@ -197,7 +197,7 @@ def early_data(t):
         " location / { proxy_pass http://127.0.0.1:8001; proxy_set_header X-Forwarded-For $remote_addr; } }"
     ),
     caddy=Missing("needs a module that Debian's Caddy does not have"),
-    marline=Missing(NOT_YET),
+    marline=Marline('proxy_protocol = true\ntrusted_proxies = "127.0.0.0/8"\n[[site]]\nto = "http://127.0.0.1:8001"'),
 )
 def proxy_protocol(t):
     app = t.app()

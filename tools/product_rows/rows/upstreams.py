@@ -124,7 +124,7 @@ def unix_socket(t):
         "reverse_proxy https://127.0.0.1:8001 {\n transport http {\n tls_trusted_ca_certs @dir@/trusted.pem\n"
         " tls_server_name app.test\n }\n }"
     ),
-    marline=Missing(NOT_YET),
+    marline=marline('to = "https://127.0.0.1:8001"', '[site.proxy.tls]\nca = "@dir@/trusted.pem"\nname = "app.test"'),
     start=False,
 )
 def tls_upstream(t):
@@ -161,7 +161,10 @@ def http2_upstream(t):
                 "h2c://127.0.0.1:8001",
                 f"https://127.0.0.1:8002 {{\n transport http {{\n tls_trusted_ca_certs {t.lab.ca}\n versions 2\n }}\n }}",
             ),
-            "marline": lambda text: text.replace("h2c://127.0.0.1:8001", "https://127.0.0.1:8002"),
+            "marline": lambda text: text.replace(
+                'to = "h2c://127.0.0.1:8001"',
+                f'to = "https://127.0.0.1:8002"\nproxy = {{ tls = {{ ca = "{t.lab.ca}" }} }}',
+            ),
         }[t.program](t.server.config.text)
         t.server.write(text)
         done, said = t.server.reload()

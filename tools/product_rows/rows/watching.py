@@ -8,9 +8,8 @@ import signal
 import time
 
 from programs import Caddy, Marline, Missing, Nginx
-from rig import Failed, contains, equal, wait
+from rig import Failed, contains, equal, run, wait
 from rows import row
-from rows.upstreams import NOT_YET
 
 COMBINED = re.compile(
     r'^127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /note\.txt\?q=1 HTTP/1\.1" 200 \d+'
@@ -60,10 +59,23 @@ def access_log(t):
         for part in ("localhost", "q=1", "from.test", "agent/7"):
             contains(line, part, "the line")
     with t.promise("common"):
+        log_as(t, "common")
         wait(lambda: COMBINED.search(read(t, "common.log")), "there is no line of it", 1)
     with t.promise("combined"):
+        log_as(t, "combined")
         found = wait(lambda: COMBINED.search(read(t, "combined.log")), "there is no line of it", 1)
         equal(bool(found["more"]), True, "whether it has referer and user agent")
+
+
+def log_as(t, form):
+    """Has marline, which writes one log, write it in another form."""
+    if t.program == "marline":
+        text = t.server.config.text.replace("json.log", f"{form}.log")
+        t.server.write(f'access_log_format = "{form}"\n{text}')
+        done, said = t.server.reload()
+        if not done:
+            raise Failed(f"refuses the format: {said[:200]}")
+        request(t)
 
 
 @row(
@@ -165,11 +177,20 @@ def prometheus(t):
     caddy=Caddy(
         "https://localhost {\n tls @cert@ @key@\n reverse_proxy 127.0.0.1:8001\n}", note="JSON by its admin API"
     ),
-    marline=Missing(NOT_YET),
+    marline=Marline(
+        'metrics = "127.0.0.1:9100"\n[[site]]\nto = "http://127.0.0.1:8001"',
+        ports=(443, 9100),
+        note="`marline top`, and a page",
+    ),
 )
 def admin(t):
     t.app()
     with t.promise("the state of applications"):
         t.curl("https://localhost/")
+        if t.program == "marline":
+            seen = run(t.server.marline, "top", "127.0.0.1:9100", "--once", "--json")
+            contains(json.dumps(json.loads(seen.stdout)), "127.0.0.1:8001", "what it shows")
+            contains(t.curl("http://localhost:9100/").body, "127.0.0.1:8001", "the page")
+            return
         seen = t.curl("http://localhost:2019/reverse_proxy/upstreams")
         equal(json.loads(seen.body)[0]["address"], "127.0.0.1:8001")
