@@ -59,13 +59,17 @@ pub use config::{
 pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
 };
-pub use crypto::{RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, hmac_sha256};
+pub use crypto::{
+    RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, WORKER_ID_LEN, WorkerKey, hmac_sha256,
+};
 /// Opens packets and records of connections between other hosts, for capture analysis.
 pub mod inspect {
     pub use crate::crypto::inspect::{OpenedPacket, OpenedRecord, PacketKeys, RecordKey};
 }
 pub use datagrams::DatagramError;
-pub use endpoint::{ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route};
+pub use endpoint::{
+    ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route, WorkerGroup,
+};
 pub use handshake::{
     Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, Versions,
     crypto_provider, default_crypto_provider,

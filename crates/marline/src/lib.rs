@@ -91,13 +91,13 @@ pub use marline_proto::{
     EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MtuConfig, MultipathConfig,
     PathId, Prefix, Priority, Refusals, ResetKey, RetryPolicy, ServerConfig, Sha256, Side,
     StreamId, TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit,
-    TransportConfig, TransportError, Unreachable, Version, Versions, ack, congestion, coordination,
-    crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery, samples, scheduling,
-    settings,
+    TransportConfig, TransportError, Unreachable, Version, Versions, WorkerKey, ack, congestion,
+    coordination, crypto_provider, default_crypto_provider, hmac_sha256, observe, recovery,
+    samples, scheduling, settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};
-pub use crate::endpoint::Endpoint;
+pub use crate::endpoint::{Endpoint, PassOn, PassedDatagram, Worker};
 pub use crate::error::{
     ClosedStream, ConnectError, OpenPathError, ReadError, ReadToEndError, SendDatagramError,
     WriteError,

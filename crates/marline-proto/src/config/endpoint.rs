@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use marline_wire::ConnectionId;
+
 use super::ClientLimits;
-use crate::crypto::{ResetKey, TokenKey, hmac_sha256};
+use crate::crypto::{ResetKey, TokenKey, WorkerKey, hmac_sha256};
+use crate::rng::SecureRng;
 use crate::settings::{Domain, Settings, field};
 
 /// Settings shared by all connections of an endpoint.
@@ -21,6 +24,11 @@ pub struct EndpointConfig {
     pub grease_fixed_bit: bool,
     /// Limits on clients of one address or network.
     pub clients: ClientLimits,
+    /// Key that hides the number of a worker in connection IDs. If it is kept across restarts, a server can pass on what
+    /// is for the one before it.
+    pub worker_key: Arc<WorkerKey>,
+    /// The number that the connection IDs of this endpoint carry, if it is one of several with the same address.
+    pub worker: Option<u8>,
     /// Seed of all randomness of this endpoint and its connections, except keys.
     pub rng_seed: [u8; 32],
 }
@@ -34,8 +42,21 @@ impl EndpointConfig {
             token_key: Arc::new(TokenKey::new(&hmac_sha256(&seed, b"address tokens"))),
             grease_fixed_bit: true,
             clients: ClientLimits::default(),
+            worker_key: Arc::new(WorkerKey::new(&hmac_sha256(&seed, b"connection IDs"))),
+            worker: None,
             rng_seed: seed,
         }
+    }
+
+    /// A new connection ID of this end.
+    pub(crate) fn connection_id(&self, rng: &mut SecureRng) -> ConnectionId {
+        let id = rng.connection_id(self.connection_id_len);
+        let Some(worker) = self.worker else {
+            return id;
+        };
+        let mut bytes = id.to_vec();
+        self.worker_key.name(&mut bytes, worker);
+        ConnectionId::new(&bytes).unwrap_or(id)
     }
 
     /// The keys in settings: all except secrets.

@@ -240,13 +240,15 @@ fn every_field_of_a_configuration_has_a_key() {
         skip_packet_numbers,
         key_update_interval,
     });
-    // The keys and the seed are secrets.
+    // The keys and the seed are secrets; the number of the worker is chosen by who opens several endpoints.
     let EndpointConfig {
         connection_id_len: _,
         grease_fixed_bit: _,
         clients: _,
         reset_key: _,
         token_key: _,
+        worker_key: _,
+        worker: _,
         rng_seed: _,
     } = EndpointConfig::from_seed([0; 32]);
     covers!(AckFrequencyConfig {

@@ -318,9 +318,7 @@ impl Connection {
         if self.establishment.one_rtt().is_none() || !self.paths.is_issue_due() {
             return;
         }
-        let len = self.establishment.progress().local_cid().len();
-        let reset_key = &self.endpoint.reset_key;
-        let issued = self.paths.issue_ids(len, reset_key, &mut self.rng);
+        let issued = self.paths.issue_ids(&self.endpoint, &mut self.rng);
         let issued = issued.into_iter().map(EndpointEvent::Issued);
         self.events.endpoint.extend(issued);
     }

@@ -12,6 +12,7 @@
 //! | stateless session tickets | `tickets` |
 //! | rotation of token secrets | `rotation` |
 //! | stateless reset tokens | `reset` |
+//! | numbers of workers in connection IDs | `worker` |
 
 pub(crate) mod inspect;
 mod keys;
@@ -24,6 +25,7 @@ mod rotation;
 mod tickets;
 mod token;
 mod traffic;
+mod worker;
 
 pub(crate) use keys::{
     DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, initial_keys, retry_tag, rustls_version,
@@ -38,3 +40,4 @@ pub use tickets::TicketKey;
 pub use token::TokenKey;
 pub(crate) use token::{Token, TokenCapacity, TokenError};
 pub(crate) use traffic::{SecretPair, TrafficSecrets, UpdateSecrets};
+pub use worker::{WORKER_ID_LEN, WorkerKey};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use marline_wire::packet::ProtectedHeader;
 use marline_wire::{ConnectionId, Version};
 
-use super::clients::HandshakeProgress;
+use super::clients::{ClientId, HandshakeProgress};
 use super::evict::Place;
+use super::group::GroupState;
 use super::stats::Refusal;
 use super::{Endpoint, Route};
 use crate::config::{RetryPolicy, ServerConfig};
@@ -45,9 +46,15 @@ struct Retried {
     source: ConnectionId,
 }
 
+/// A client that is counted.
+struct Admitted {
+    place: Place,
+    client: ClientId,
+}
+
 /// The decision on a new client.
 enum Admission {
-    Accept(Place),
+    Accept(Admitted),
     /// The client has to validate its address.
     Retry,
     Refuse(Refusal),
@@ -74,8 +81,9 @@ impl Endpoint {
         if proof.retried.is_none() && header.dcid.len() < 8 {
             return Route::Drop;
         }
-        let place = match self.admit(&server, arrived.tuple.remote.ip(), proof.validated) {
-            Admission::Accept(place) => place,
+        let ip = arrived.tuple.remote.ip();
+        let admitted = match self.admit(&server, ip, proof.validated) {
+            Admission::Accept(admitted) => admitted,
             Admission::Retry => return self.retry(arrived, reply),
             Admission::Refuse(reason) => return self.refuse(arrived, reason, reply),
         };
@@ -97,54 +105,73 @@ impl Endpoint {
         let endpoint = Arc::clone(&self.config);
         let accepted = Connection::accept_from(arrived.now, endpoint, &server, incoming);
         let Ok(mut connection) = accepted else {
+            self.give_back(&admitted);
             return self.refuse(arrived, Refusal::Internal, reply);
         };
+        let original = self.has_predecessor.then(|| datagram.to_vec());
         connection.handle_datagram(arrived.now, arrived.tuple, arrived.ecn, datagram);
         if !connection.has_opened_packet() {
-            return Route::Drop;
+            self.give_back(&admitted);
+            // It may belong to a handshake with the predecessor, whose keys it then has.
+            return match original {
+                Some(original) => {
+                    datagram.copy_from_slice(&original);
+                    Route::Predecessor
+                }
+                None => Route::Drop,
+            };
         }
-        if let Place::Of(idle) = place {
-            self.evict(idle);
+        if admitted.place == Place::OfAnother && !self.evict_idle_for(ip) {
+            self.give_back(&admitted);
+            return self.refuse(arrived, Refusal::Connections, reply);
         }
-        let progress = match proof.validated {
-            true => HandshakeProgress::Validated,
-            false => HandshakeProgress::Unvalidated,
-        };
         let remote = arrived.tuple.remote;
-        let handle = self.insert(Some(header.dcid), local_cid, remote, Some(progress));
+        let client = Some(admitted.client);
+        let handle = self.insert(Some(header.dcid), local_cid, remote, client);
         self.stats.accepted += 1;
         self.drain_events(handle, &mut connection);
         Route::Accepted(handle, Box::new(connection))
     }
 
-    /// Decides whether another client is admitted. No client loses its place to one whose address may be spoofed.
+    /// Decides whether another client is admitted, and counts it then. No client loses its place to one whose address may
+    /// be spoofed.
     fn admit(&self, server: &ServerConfig, ip: IpAddr, is_validated: bool) -> Admission {
         if server.max_connections == 0 {
             return Admission::Refuse(Refusal::Connections);
         }
-        if !is_validated && self.wants_retry(server) {
+        let mut state = self.group.lock();
+        if !is_validated && wants_retry(&state, server) {
             return Admission::Retry;
         }
-        let exceeded = self
-            .clients
-            .exceeded(&self.config.clients, ip, is_validated);
-        let place = self.place(server, ip);
+        let limits = &self.config.clients;
+        let exceeded = state.clients.exceeded(limits, ip, is_validated);
+        let place = state.place(limits, server, ip);
         let may_retry = !is_validated && server.retry != RetryPolicy::Never;
-        match (exceeded, place) {
-            (None, Some(Place::Free)) => Admission::Accept(Place::Free),
-            _ if may_retry => Admission::Retry,
-            (Some(reason), _) => Admission::Refuse(reason),
-            (None, Some(place)) if is_validated => Admission::Accept(place),
-            (None, _) => Admission::Refuse(Refusal::Connections),
-        }
+        let place = match (exceeded, place) {
+            (None, Some(Place::Free)) => Place::Free,
+            _ if may_retry => return Admission::Retry,
+            (Some(reason), _) => return Admission::Refuse(reason),
+            (None, Some(place)) if is_validated => place,
+            (None, _) => return Admission::Refuse(Refusal::Connections),
+        };
+        let progress = match is_validated {
+            true => HandshakeProgress::Validated,
+            false => HandshakeProgress::Unvalidated,
+        };
+        state.connections += 1;
+        state.handshakes += 1;
+        Admission::Accept(Admitted {
+            place,
+            client: state.clients.add(ip, progress),
+        })
     }
 
-    fn wants_retry(&self, server: &ServerConfig) -> bool {
-        match server.retry {
-            RetryPolicy::Never => false,
-            RetryPolicy::Always => true,
-            RetryPolicy::WhenBusy { handshakes } => self.handshakes >= handshakes,
-        }
+    /// Stops counting a client that has no connection after all.
+    fn give_back(&self, admitted: &Admitted) {
+        let mut state = self.group.lock();
+        state.connections -= 1;
+        state.handshakes -= 1;
+        state.clients.remove(admitted.client);
     }
 
     /// Checks the token of an Initial packet. An invalid NEW_TOKEN token is ignored (RFC 9000, section 8.1.3).
@@ -182,7 +209,7 @@ impl Endpoint {
                 issued,
                 capacity,
             }) => {
-                let validated = self.replays.first_use(id, issued);
+                let validated = self.group.lock().replays.first_use(id, issued);
                 Ok(Proof {
                     validated,
                     capacity: capacity.filter(|_| validated),
@@ -192,5 +219,13 @@ impl Endpoint {
             Err(TokenError::Retry(_)) => Err(InvalidToken),
             Err(_) => Ok(Proof::default()),
         }
+    }
+}
+
+fn wants_retry(state: &GroupState, server: &ServerConfig) -> bool {
+    match server.retry {
+        RetryPolicy::Never => false,
+        RetryPolicy::Always => true,
+        RetryPolicy::WhenBusy { handshakes } => state.handshakes >= handshakes,
     }
 }

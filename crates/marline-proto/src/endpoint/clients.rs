@@ -4,7 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
-use super::ConnectionHandle;
+use rustc_hash::FxHashMap;
+
+use super::group::Location;
 use super::stats::Refusal;
 use crate::config::ClientLimits;
 use crate::limits::IDLE_CANDIDATES;
@@ -21,9 +23,13 @@ pub(super) enum HandshakeProgress {
     Connected,
 }
 
+/// Identifies a counted connection of a client; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ClientId(u64);
+
 /// A counted connection of a client.
 #[derive(Debug)]
-pub(super) struct Client {
+struct Client {
     ip: IpAddr,
     progress: HandshakeProgress,
     /// Its position among the idle connections.
@@ -40,9 +46,10 @@ struct Counts {
 
 /// An idle connection.
 #[derive(Clone, Copy, Debug)]
-struct IdleClient {
+pub(super) struct IdleClient {
+    pub(super) id: ClientId,
+    pub(super) at: Location,
     ip: IpAddr,
-    handle: ConnectionHandle,
 }
 
 /// Suitability of an idle connection for eviction, in ascending order.
@@ -57,6 +64,10 @@ enum Suitability {
 /// Client connections by address and prefix, with an entry for each that has any.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
+    /// By their numbers. One that is evicted is no longer here, although its worker does not know yet.
+    all: FxHashMap<ClientId, Client>,
+    /// The number of the next one.
+    next: u64,
     // Clients choose their addresses within an IPv6 prefix: the hash function is keyed.
     /// By host.
     hosts: HashMap<Prefix, Counts>,
@@ -121,31 +132,37 @@ impl Clients {
     }
 
     /// Counts a new client.
-    pub(super) fn add(&mut self, ip: IpAddr, progress: HandshakeProgress) -> Client {
+    pub(super) fn add(&mut self, ip: IpAddr, progress: HandshakeProgress) -> ClientId {
         self.adjust(ip, |counts| *counts.of(progress) += 1);
-        Client {
+        let id = ClientId(self.next);
+        self.next += 1;
+        let client = Client {
             ip,
             progress,
             idle: None,
-        }
+        };
+        self.all.insert(id, client);
+        id
     }
 
     /// Records that a client's handshake is complete.
-    pub(super) fn on_connected(&mut self, client: &mut Client) {
+    pub(super) fn on_connected(&mut self, id: ClientId) {
+        let Some(client) = self.all.get_mut(&id) else {
+            return;
+        };
         let before = std::mem::replace(&mut client.progress, HandshakeProgress::Connected);
-        self.adjust(client.ip, |counts| {
+        let ip = client.ip;
+        self.adjust(ip, |counts| {
             *counts.of(before) -= 1;
             counts.connected += 1;
         });
     }
 
-    /// Records that a client's connection became idle or active.
-    pub(super) fn set_idle(
-        &mut self,
-        client: &mut Client,
-        handle: ConnectionHandle,
-        is_idle: bool,
-    ) {
+    /// Records that a client's connection, which is `at` a worker, became idle or active.
+    pub(super) fn set_idle(&mut self, id: ClientId, at: Location, is_idle: bool) {
+        let Some(client) = self.all.get_mut(&id) else {
+            return;
+        };
         if let Some(place) = client.idle.take() {
             self.idle.remove(&place);
         }
@@ -154,12 +171,15 @@ impl Clients {
             self.next_idle += 1;
             client.idle = Some(place);
             let ip = client.ip;
-            self.idle.insert(place, IdleClient { ip, handle });
+            self.idle.insert(place, IdleClient { id, at, ip });
         }
     }
 
-    /// Stops counting a client.
-    pub(super) fn remove(&mut self, client: &Client) {
+    /// Stops counting a client, if it is counted.
+    pub(super) fn remove(&mut self, id: ClientId) {
+        let Some(client) = self.all.remove(&id) else {
+            return;
+        };
         self.adjust(client.ip, |counts| *counts.of(client.progress) -= 1);
         if let Some(place) = client.idle {
             self.idle.remove(&place);
@@ -168,9 +188,9 @@ impl Clients {
 
     /// The idle connection to evict for another client at `ip`: one of its own network, or of a prefix with more
     /// connections; of at most [`IDLE_CANDIDATES`] of the most suitable ones, the longest idle.
-    pub(super) fn longest_idle_for(&self, ip: IpAddr) -> Option<ConnectionHandle> {
+    pub(super) fn longest_idle_for(&self, ip: IpAddr) -> Option<IdleClient> {
         let own = self.connections_of_prefix(ip).max(1);
-        let mut best: Option<(Suitability, ConnectionHandle)> = None;
+        let mut best: Option<(Suitability, IdleClient)> = None;
         for idle in self.idle.values().take(IDLE_CANDIDATES) {
             let suitability = if Prefix::of_host(idle.ip) == Prefix::of_host(ip) {
                 Suitability::SameAddress
@@ -183,10 +203,10 @@ impl Clients {
                 }
             };
             if best.is_none_or(|(known, _)| suitability > known) {
-                best = Some((suitability, idle.handle));
+                best = Some((suitability, *idle));
             }
         }
-        best.map(|(_, handle)| handle)
+        best.map(|(_, idle)| idle)
     }
 
     fn connections_of_prefix(&self, ip: IpAddr) -> usize {
@@ -202,7 +222,10 @@ impl Clients {
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.networks.is_empty() && self.idle.is_empty()
+        self.all.is_empty()
+            && self.hosts.is_empty()
+            && self.networks.is_empty()
+            && self.idle.is_empty()
     }
 }
 

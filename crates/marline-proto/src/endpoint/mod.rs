@@ -6,7 +6,9 @@
 //! | acceptance of new connections | `accept` |
 //! | connections per client network | `clients` |
 //! | bundles of connections | `bundles` |
+//! | state shared with the endpoints of other workers | `group` |
 //! | earlier connections of clients | `earlier` |
+//! | eviction of idle connections | `evict` |
 //! | stateless responses | `stateless` |
 
 mod accept;
@@ -14,10 +16,12 @@ mod bundles;
 mod clients;
 mod earlier;
 mod evict;
+mod group;
 mod route;
 mod stateless;
 mod stats;
 
+pub use group::WorkerGroup;
 pub use stats::{EndpointStats, Refusals};
 
 use std::net::SocketAddr;
@@ -28,18 +32,14 @@ use slab::Slab;
 
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::connection::{Connection, EndpointEvent};
-use crate::crypto::ReplayFilter;
 use crate::handshake::ConnectError;
 use crate::rng::SecureRng;
 use crate::time::Instant;
 use crate::tuple::FourTuple;
 
 use bundles::Bundles;
-use clients::{Client, Clients, HandshakeProgress};
-use earlier::Earlier;
-use evict::Evictions;
+use clients::ClientId;
 use route::Routes;
-use stateless::Budget;
 
 /// Identifies a connection within its endpoint. Numbers are reused after a connection is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,6 +54,10 @@ pub enum Route {
     Accepted(ConnectionHandle, Box<Connection>),
     /// Send the reply to the source of the datagram.
     Reply,
+    /// Pass it on to the endpoint of another worker of the [`WorkerGroup`]: [`Endpoint::route_passed`].
+    Worker(u8),
+    /// Pass it on to the server that had this address before: [`Endpoint::set_has_predecessor`].
+    Predecessor,
     /// Drop it.
     Drop,
 }
@@ -76,8 +80,8 @@ struct Entry {
     reset_tokens: Vec<[u8; 16]>,
     remote: SocketAddr,
     handshaking: bool,
-    /// Its entry in the counts, if a client started it and it is not evicted.
-    client: Option<Client>,
+    /// Its number in the counts, if a client started it.
+    client: Option<ClientId>,
 }
 
 /// Routes datagrams to connections, and creates connections, without owning them.
@@ -89,32 +93,42 @@ pub struct Endpoint {
     rng: SecureRng,
     /// Handshakes in progress that clients started.
     handshakes: usize,
-    replays: ReplayFilter,
-    budget: Budget,
     bundles: Bundles,
-    earlier: Earlier,
-    clients: Clients,
-    evictions: Evictions,
+    group: Arc<WorkerGroup>,
+    /// The number of its worker in the group.
+    worker: u8,
+    /// Workers for which there are orders that were not polled.
+    ordered: Vec<u8>,
+    has_predecessor: bool,
     stats: EndpointStats,
 }
 
 impl Endpoint {
     /// Creates an endpoint; it accepts connections if there is a `server` configuration.
     pub fn new(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Self {
+        Self::in_group(config, server, Arc::new(WorkerGroup::new(1)))
+    }
+
+    /// Creates the endpoint of the worker [`EndpointConfig::worker`] in `group`. The configurations of all have equal keys,
+    /// connection IDs of one length of at least [`WORKER_ID_LEN`](crate::WORKER_ID_LEN) bytes, and different seeds.
+    pub fn in_group(
+        config: Arc<EndpointConfig>,
+        server: Option<Arc<ServerConfig>>,
+        group: Arc<WorkerGroup>,
+    ) -> Self {
         let rng = SecureRng::from_seed(config.rng_seed);
         Self {
             routes: Routes::new(config.connection_id_len),
+            worker: config.worker.unwrap_or(0),
             config,
             server,
             entries: Slab::new(),
             rng,
             handshakes: 0,
-            replays: ReplayFilter::default(),
-            budget: Budget::default(),
             bundles: Bundles::default(),
-            earlier: Earlier::default(),
-            clients: Clients::default(),
-            evictions: Evictions::default(),
+            group,
+            ordered: Vec::new(),
+            has_predecessor: false,
             stats: EndpointStats::default(),
         }
     }
@@ -122,6 +136,12 @@ impl Endpoint {
     /// Replaces the server configuration for further connections; with `None`, none are accepted.
     pub fn set_server_config(&mut self, server: Option<Arc<ServerConfig>>) {
         self.server = server;
+    }
+
+    /// Sets whether another process had this address before and still has connections: [`Route::Predecessor`] is then the
+    /// handling of datagrams of connections that no endpoint of the group knows. They are not answered here.
+    pub fn set_has_predecessor(&mut self, has_predecessor: bool) {
+        self.has_predecessor = has_predecessor;
     }
 
     /// Number of connections that are not drained.
@@ -158,6 +178,7 @@ impl Endpoint {
         let rng = self.rng.fork();
         let endpoint = Arc::clone(&self.config);
         let mut connection = Connection::connect(now, endpoint, config, tuple, server_name, rng)?;
+        self.group.lock().connections += 1;
         let handle = self.insert(None, connection.handshake_cid(), tuple.remote, None);
         self.drain_events(handle, &mut connection);
         Ok(NewConnection { handle, connection })
@@ -166,6 +187,7 @@ impl Endpoint {
     /// Processes an event from a connection's
     /// [`poll_endpoint_event`](Connection::poll_endpoint_event).
     pub fn on_connection_event(&mut self, handle: ConnectionHandle, event: EndpointEvent) {
+        let at = self.at(handle);
         let Some(entry) = self.entries.get_mut(handle.0) else {
             return;
         };
@@ -180,28 +202,37 @@ impl Endpoint {
             }
             EndpointEvent::ResetTokenAdded(token) => {
                 entry.reset_tokens.push(token);
-                self.routes.add_reset_token(token, handle);
+                self.group.lock().reset_tokens.insert(token, at);
             }
             EndpointEvent::ResetTokenRemoved(token) => {
                 entry.reset_tokens.retain(|known| *known != token);
-                self.routes.remove_reset_token(&token);
+                self.group.lock().reset_tokens.remove(&token);
             }
             EndpointEvent::HandshakeDone => {
+                let mut state = self.group.lock();
                 if std::mem::take(&mut entry.handshaking) {
                     self.handshakes -= 1;
-                    self.earlier.on_established(entry.remote.ip(), handle);
+                    state.handshakes -= 1;
+                    state.earlier.on_established(entry.remote.ip(), at);
                 }
-                if let Some(client) = &mut entry.client {
-                    self.clients.on_connected(client);
+                if let Some(client) = entry.client {
+                    state.clients.on_connected(client);
                 }
                 if let Some(id) = entry.original_destination.take() {
                     self.routes.remove_initial(&id, entry.remote);
                 }
             }
-            EndpointEvent::Resumed => self.earlier.on_resumed(entry.remote.ip()),
+            EndpointEvent::Resumed => {
+                let client = entry.remote.ip();
+                let group = Arc::clone(&self.group);
+                let mut state = group.lock();
+                if let Some(earlier) = state.earlier.latest(client) {
+                    self.order_report(&mut state, earlier);
+                }
+            }
             EndpointEvent::Idle(is_idle) => {
-                if let Some(client) = &mut entry.client {
-                    self.clients.set_idle(client, handle, is_idle);
+                if let Some(client) = entry.client {
+                    self.group.lock().clients.set_idle(client, at, is_idle);
                 }
             }
             EndpointEvent::JoinBundle(join) => self.bundles.join(handle, *join),
@@ -211,14 +242,14 @@ impl Endpoint {
         }
     }
 
+    /// Adds a connection, which the group counts already, as it does its `client`.
     fn insert(
         &mut self,
         original_destination: Option<ConnectionId>,
         id: ConnectionId,
         remote: SocketAddr,
-        client: Option<HandshakeProgress>,
+        client: Option<ClientId>,
     ) -> ConnectionHandle {
-        let client = client.map(|progress| self.clients.add(remote.ip(), progress));
         let handshaking = client.is_some();
         let entry = Entry {
             original_destination,
@@ -238,23 +269,27 @@ impl Endpoint {
     }
 
     fn forget(&mut self, handle: ConnectionHandle) {
+        let at = self.at(handle);
         let Some(entry) = self.entries.try_remove(handle.0) else {
             return;
         };
         self.bundles.leave(handle);
-        self.earlier.on_drained(entry.remote.ip(), handle);
         self.handshakes -= usize::from(entry.handshaking);
-        match &entry.client {
-            Some(client) => self.clients.remove(client),
-            None => self.evictions.on_drained(handle),
-        }
         entry.ids.iter().for_each(|id| self.routes.remove(id));
-        entry
-            .reset_tokens
-            .iter()
-            .for_each(|token| self.routes.remove_reset_token(token));
         if let Some(id) = entry.original_destination {
             self.routes.remove_initial(&id, entry.remote);
+        }
+        let mut state = self.group.lock();
+        state.connections -= 1;
+        state.handshakes -= usize::from(entry.handshaking);
+        state.earlier.on_drained(entry.remote.ip(), at);
+        if let Some(client) = entry.client {
+            state.clients.remove(client);
+        }
+        state.evictions.on_drained(at);
+        state.forget_orders(at);
+        for token in &entry.reset_tokens {
+            state.reset_tokens.remove(token);
         }
     }
 
@@ -266,7 +301,7 @@ impl Endpoint {
     }
 
     fn new_connection_id(&mut self) -> ConnectionId {
-        self.rng.connection_id(self.config.connection_id_len)
+        self.config.connection_id(&mut self.rng)
     }
 }
 

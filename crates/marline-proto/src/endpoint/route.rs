@@ -1,9 +1,9 @@
 //! Routing of datagrams to connections.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use marline_wire::packet::{self, Packet, ProtectedKind};
+use marline_wire::packet::{self, Packet, ProtectedHeader, ProtectedKind};
 use marline_wire::{ConnectionId, Version};
 use rustc_hash::FxHashMap;
 
@@ -22,8 +22,6 @@ pub(super) struct Routes {
     ids: FxHashMap<ConnectionId, ConnectionHandle>,
     /// By the destination connection ID of clients' first packets, which the clients choose.
     initials: HashMap<(ConnectionId, SocketAddr), ConnectionHandle>,
-    /// By stateless reset token. Tokens are secrets of our peers.
-    reset_tokens: HashMap<[u8; 16], ConnectionHandle>,
 }
 
 impl Routes {
@@ -32,7 +30,6 @@ impl Routes {
             id_len,
             ids: FxHashMap::default(),
             initials: HashMap::new(),
-            reset_tokens: HashMap::new(),
         }
     }
 
@@ -63,14 +60,6 @@ impl Routes {
         self.initials.remove(&(*id, remote));
     }
 
-    pub(super) fn add_reset_token(&mut self, token: [u8; 16], handle: ConnectionHandle) {
-        self.reset_tokens.insert(token, handle);
-    }
-
-    pub(super) fn remove_reset_token(&mut self, token: &[u8; 16]) {
-        self.reset_tokens.remove(token);
-    }
-
     #[inline]
     fn find(&self, destination: &[u8], remote: SocketAddr) -> Option<ConnectionHandle> {
         let id = ConnectionId::new(destination)?;
@@ -84,10 +73,16 @@ impl Routes {
         }
         self.initials.get(&(id, remote)).copied()
     }
+}
 
-    fn find_reset(&self, datagram: &[u8]) -> Option<ConnectionHandle> {
-        self.reset_tokens.get(datagram.last_chunk::<16>()?).copied()
-    }
+/// When a datagram arrived, and from where.
+struct Arrival {
+    now: Instant,
+    unix_time_s: u64,
+    tuple: FourTuple,
+    ecn: Option<EcnCodepoint>,
+    /// Whether another worker has passed it on.
+    is_passed: bool,
 }
 
 impl Endpoint {
@@ -110,6 +105,43 @@ impl Endpoint {
         datagram: &mut [u8],
         reply: &mut Vec<u8>,
     ) -> Route {
+        let arrival = Arrival {
+            now,
+            unix_time_s,
+            tuple,
+            ecn,
+            is_passed: false,
+        };
+        self.route_arrived(&arrival, datagram, reply)
+    }
+
+    /// [`route`](Self::route) for a datagram that another worker has passed on. The result is never [`Route::Worker`].
+    pub fn route_passed(
+        &mut self,
+        now: Instant,
+        unix_time_s: u64,
+        tuple: FourTuple,
+        ecn: Option<EcnCodepoint>,
+        datagram: &mut [u8],
+        reply: &mut Vec<u8>,
+    ) -> Route {
+        let arrival = Arrival {
+            now,
+            unix_time_s,
+            tuple,
+            ecn,
+            is_passed: true,
+        };
+        self.route_arrived(&arrival, datagram, reply)
+    }
+
+    fn route_arrived(
+        &mut self,
+        arrival: &Arrival,
+        datagram: &mut [u8],
+        reply: &mut Vec<u8>,
+    ) -> Route {
+        let &Arrival { now, tuple, .. } = arrival;
         reply.clear();
         let id_len = self.config.connection_id_len;
         let Some(destination) = packet::destination(datagram, id_len) else {
@@ -118,7 +150,7 @@ impl Endpoint {
         if let Some(handle) = self.routes.find(destination, tuple.remote) {
             return Route::Connection(handle);
         }
-        let may_accept = self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE);
+        let may_accept = self.may_accept(datagram);
         let parsed = packet::parse(datagram, id_len, self.config.grease_fixed_bit);
         match parsed {
             Ok(Packet::Protected(header)) => match header.kind {
@@ -133,25 +165,11 @@ impl Endpoint {
                     };
                     self.negotiate_version(now, &refused, reply)
                 }
-                ProtectedKind::Initial { .. } if may_accept => {
-                    let Some(version) = header.version else {
-                        return Route::Drop;
-                    };
-                    let arrived = UnknownInitial {
-                        now,
-                        unix_time_s,
-                        tuple,
-                        ecn,
-                        version,
-                        header,
-                    };
-                    self.accept(&arrived, datagram, reply)
+                ProtectedKind::Short => {
+                    let reset = self.find_reset(arrival, datagram);
+                    reset.unwrap_or_else(|| self.route_unknown(arrival, header, datagram, reply))
                 }
-                ProtectedKind::Short => match self.routes.find_reset(datagram) {
-                    Some(handle) => Route::Connection(handle),
-                    None => self.reset(now, header.dcid, datagram.len(), reply),
-                },
-                _ => Route::Drop,
+                _ => self.route_unknown(arrival, header, datagram, reply),
             },
             Ok(Packet::UnsupportedVersion {
                 version,
@@ -166,10 +184,88 @@ impl Endpoint {
                 self.negotiate_version(now, &refused, reply)
             }
             // Any datagram may be a stateless reset.
-            Ok(_) | Err(_) => match self.routes.find_reset(datagram) {
-                Some(handle) => Route::Connection(handle),
-                None => Route::Drop,
-            },
+            Ok(_) | Err(_) => self.find_reset(arrival, datagram).unwrap_or(Route::Drop),
         }
+    }
+
+    /// Routes a packet of a connection that this endpoint does not have.
+    fn route_unknown(
+        &mut self,
+        arrival: &Arrival,
+        header: ProtectedHeader,
+        datagram: &mut [u8],
+        reply: &mut Vec<u8>,
+    ) -> Route {
+        if let Some(worker) = self.other_worker(arrival, &header) {
+            self.stats.passed_on += 1;
+            return Route::Worker(worker);
+        }
+        match (header.kind, header.version) {
+            (ProtectedKind::Initial { .. }, Some(version)) if self.may_accept(datagram) => {
+                let arrived = UnknownInitial {
+                    now: arrival.now,
+                    unix_time_s: arrival.unix_time_s,
+                    tuple: arrival.tuple,
+                    ecn: arrival.ecn,
+                    version,
+                    header,
+                };
+                self.accept(&arrived, datagram, reply)
+            }
+            _ if self.has_predecessor => Route::Predecessor,
+            (ProtectedKind::Short, _) => {
+                self.reset(arrival.now, header.dcid, datagram.len(), reply)
+            }
+            _ => Route::Drop,
+        }
+    }
+
+    /// Whether a datagram is long enough to be the first of a client.
+    fn may_accept(&self, datagram: &[u8]) -> bool {
+        self.server.is_some() && datagram.len() >= usize::from(MIN_DATAGRAM_SIZE)
+    }
+
+    /// The connection whose peer has reset it by this datagram.
+    fn find_reset(&self, arrival: &Arrival, datagram: &[u8]) -> Option<Route> {
+        let token = datagram.last_chunk::<16>()?;
+        let at = *self.group.lock().reset_tokens.get(token)?;
+        match at.worker == self.worker {
+            true => Some(Route::Connection(at.handle)),
+            false => (!arrival.is_passed).then_some(Route::Worker(at.worker)),
+        }
+    }
+
+    /// The other worker that a packet is for, unless one has passed it on: the choice of that worker is final.
+    ///
+    /// A client chooses the first destination of its packets, which may happen to name a worker. As all workers read the
+    /// same number, the client still arrives at one of them.
+    fn other_worker(&self, arrival: &Arrival, header: &ProtectedHeader) -> Option<u8> {
+        let workers = self.group.workers();
+        if workers == 1 || arrival.is_passed {
+            return None;
+        }
+        let is_first = !matches!(header.kind, ProtectedKind::Short);
+        let worker = match is_first && self.coordinates_bundles() {
+            true => self.worker_of_address(arrival.tuple.remote.ip()),
+            false if header.dcid.len() == self.config.connection_id_len => {
+                self.config.worker_key.worker(&header.dcid)?
+            }
+            false => return None,
+        };
+        (worker < workers && worker != self.worker).then_some(worker)
+    }
+
+    fn coordinates_bundles(&self) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|server| server.transport.bundle.is_some())
+    }
+
+    /// The worker that has all connections from `ip`, and thus all that may be in one bundle.
+    fn worker_of_address(&self, ip: IpAddr) -> u8 {
+        let ip = match ip {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        self.config.worker_key.select(ip, self.group.workers())
     }
 }

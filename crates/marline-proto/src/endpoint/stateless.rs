@@ -72,7 +72,7 @@ impl Endpoint {
         refused: &RefusedVersion<'_>,
         reply: &mut Vec<u8>,
     ) -> Route {
-        if !self.budget.spend(now) {
+        if !self.group.lock().budget.spend(now) {
             return Route::Drop;
         }
         let server = self.server.as_ref();
@@ -159,7 +159,7 @@ impl Endpoint {
         reply: &mut Vec<u8>,
     ) -> Route {
         let size = received.saturating_sub(1).min(MAX_RESET);
-        if size < MIN_RESET || !self.budget.spend(now) {
+        if size < MIN_RESET || !self.group.lock().budget.spend(now) {
             return Route::Drop;
         }
         let token = self.config.reset_key.token(&destination);

@@ -15,6 +15,8 @@ pub struct EndpointStats {
     pub evicted: u64,
     /// Clients refused, by reason.
     pub refused: Refusals,
+    /// Datagrams passed on to other workers.
+    pub passed_on: u64,
 }
 
 /// Clients refused, by reason.
@@ -43,6 +45,7 @@ impl AddAssign for EndpointStats {
         self.retries += other.retries;
         self.evicted += other.evicted;
         self.refused += other.refused;
+        self.passed_on += other.passed_on;
     }
 }
 

@@ -90,7 +90,7 @@ impl Start {
         rng: SecureRng,
     ) -> Result<Self, ConnectError> {
         let mut rng = ConnectionRng::new(rng);
-        let local_cid = rng.connection_id(endpoint.connection_id_len);
+        let local_cid = endpoint.connection_id(rng.secure());
         let original_destination = rng.connection_id(INITIAL_DESTINATION_LEN);
         let mut params = local_parameters(&config.transport, Side::Client, endpoint, local_cid);
         params.bundle = config.bundle.map(|membership| BundleMembership {
@@ -170,7 +170,7 @@ impl Start {
         let mut rng = ConnectionRng::new(incoming.rng);
         let local_cid = incoming.local_cid;
         let preferred = config.preferred_address.map(|address| {
-            let connection_id = rng.connection_id(local_cid.len());
+            let connection_id = endpoint.connection_id(rng.secure());
             let (ipv4, ipv6) = match address {
                 SocketAddr::V4(address) => (Some(address), None),
                 SocketAddr::V6(address) => (None, Some(address)),

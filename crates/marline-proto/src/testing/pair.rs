@@ -102,7 +102,7 @@ impl Node {
                     },
                 );
             }
-            Route::Drop => {}
+            Route::Drop | Route::Worker(_) | Route::Predecessor => {}
         }
     }
 

@@ -10,18 +10,17 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use marline_proto::coordination::bundle::MemberDirective;
-use marline_proto::{
-    ConnectionError, EcnCodepoint, EndpointEvent, EndpointFailure, FourTuple, Instant, Route, Side,
-    Transmit,
-};
+use marline_proto::{ConnectionError, EndpointEvent, EndpointFailure, Instant, Side};
 
 use super::can_send_from;
-use super::incoming::{ReceiveBuffers, ReceivedDatagram};
+use super::deliver::Delivery;
+use super::inbox::Passed;
+use super::incoming::ReceiveBuffers;
 use super::outgoing::OutgoingBatch;
 use super::state::SharedEndpoint;
 use super::timers::Timers;
 use super::unanswered::Unanswered;
-use crate::connection::{ConnectionRef, ConnectionState, SharedConnection};
+use crate::connection::{ConnectionState, SharedConnection};
 use crate::runtime::{BoundSocket, Timer, UdpSocket, UnreachableReport};
 
 /// Rounds of receiving and sending before the task yields to others of the thread.
@@ -41,6 +40,8 @@ pub(super) struct Driver {
     /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), in use until the new one works.
     previous: Option<BoundSocket>,
     incoming: ReceiveBuffers,
+    /// Datagrams that others have received.
+    passed: VecDeque<Passed>,
     outgoing: OutgoingBatch,
     /// A datagram of the endpoint itself: Retry, Version Negotiation, Stateless Reset, a refusal.
     reply: Vec<u8>,
@@ -71,6 +72,7 @@ impl Driver {
             local,
             previous: None,
             incoming: ReceiveBuffers::new(),
+            passed: VecDeque::new(),
             outgoing: OutgoingBatch::default(),
             reply: Vec::new(),
             queue: VecDeque::new(),
@@ -129,6 +131,9 @@ impl Driver {
                 Poll::Pending => {}
             }
         }
+        if !self.shared.reads_socket() {
+            return Ok(false);
+        }
         match self.incoming.poll_fill(cx, &*self.socket) {
             Poll::Ready(Ok(filled)) => {
                 self.previous = None;
@@ -150,47 +155,53 @@ impl Driver {
     }
 
     fn deliver(&mut self, filled: usize, local: SocketAddr) {
-        let now = self.shared.runtime.now();
-        let unix_time_s = self.shared.runtime.unix_time().as_secs();
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
+        let mut delivery = Delivery {
+            shared: &shared,
+            state: &mut state,
+            queue: &mut self.queue,
+            reply: &mut self.reply,
+            woken: &mut self.woken,
+            socket: &*self.socket,
+            now: shared.runtime.now(),
+            unix_time_s: shared.runtime.unix_time().as_secs(),
+        };
         for datagram in self.incoming.datagrams(filled, local) {
-            let ReceivedDatagram {
-                tuple,
-                ecn,
-                payload,
-            } = datagram;
-            self.reply.clear();
-            match state
-                .proto
-                .route(now, unix_time_s, tuple, ecn, payload, &mut self.reply)
-            {
-                Route::Connection(handle) => {
-                    if let Some(connection) = state.connection(handle) {
-                        let mut inner = connection.lock();
-                        inner.proto.handle_datagram(now, tuple, ecn, payload);
-                        enqueue(&mut self.queue, connection, &mut inner);
-                    }
-                }
-                Route::Accepted(handle, proto) => {
-                    let connection = shared.adopt(&mut state, handle, Side::Server, proto);
-                    enqueue(&mut self.queue, &connection, &mut connection.lock());
-                    state.store_earlier_observations(now);
-                    while let Some(evicted) = state.proto.poll_evicted() {
-                        if let Some(evicted) = state.connection(evicted) {
-                            let mut inner = evicted.lock();
-                            inner.proto.evict(now);
-                            enqueue(&mut self.queue, evicted, &mut inner);
-                        }
-                    }
-                    state.push_accepted(ConnectionRef::new(connection), &mut self.woken);
-                }
-                Route::Reply => send_reply(&*self.socket, tuple, &self.reply),
-                Route::Drop => {}
-            }
+            delivery.deliver(datagram);
         }
         drop(state);
         self.wake();
+    }
+
+    /// Passes the datagrams that other endpoints have received to their connections, and follows the orders of other
+    /// workers; false if there was nothing.
+    fn receive_passed(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let has_orders = shared.inbox.take_orders();
+        let is_filled = shared.inbox.take(&mut self.passed);
+        if !has_orders && !is_filled {
+            return false;
+        }
+        let mut state = shared.lock();
+        let now = shared.runtime.now();
+        state.follow_orders(now, &mut self.queue);
+        let mut delivery = Delivery {
+            shared: &shared,
+            state: &mut state,
+            queue: &mut self.queue,
+            reply: &mut self.reply,
+            woken: &mut self.woken,
+            socket: &*self.socket,
+            now,
+            unix_time_s: shared.runtime.unix_time().as_secs(),
+        };
+        for datagram in self.passed.drain(..) {
+            delivery.deliver_passed(datagram);
+        }
+        drop(state);
+        self.wake();
+        true
     }
 
     /// Runs the timers that are due; false if none was.
@@ -296,7 +307,7 @@ impl Driver {
                     EndpointEvent::Bundle(signal) => endpoint.coordinate(now, handle, signal),
                     event => endpoint.proto.on_connection_event(handle, event),
                 }
-                endpoint.store_earlier_observations(now);
+                endpoint.follow_orders(now, &mut self.queue);
                 while let Some(MemberDirective { member, directive }) =
                     endpoint.proto.poll_directive()
                 {
@@ -310,6 +321,7 @@ impl Driver {
             if drained {
                 endpoint.forget(handle, &mut self.woken);
             }
+            shared.wake_ordered(&mut endpoint);
         }
         self.wake();
     }
@@ -363,7 +375,7 @@ impl Driver {
 }
 
 /// Queues `connection` unless it is queued already.
-fn enqueue(
+pub(super) fn enqueue(
     queue: &mut VecDeque<Arc<SharedConnection>>,
     connection: &Arc<SharedConnection>,
     state: &mut ConnectionState,
@@ -372,17 +384,6 @@ fn enqueue(
         state.queued = true;
         queue.push_back(Arc::clone(connection));
     }
-}
-
-/// Sends a datagram of the endpoint itself; it is dropped if the socket is full.
-fn send_reply(socket: &dyn UdpSocket, tuple: FourTuple, reply: &[u8]) {
-    let transmit = Transmit {
-        tuple,
-        ecn: None::<EcnCodepoint>,
-        size: reply.len(),
-        segment_size: None,
-    };
-    socket.try_send(&transmit, reply).ok();
 }
 
 impl Future for Driver {
@@ -412,10 +413,11 @@ impl Driver {
                 Ok(received) => received,
                 Err(error) => return Poll::Ready(Err(error)),
             };
+            let passed = self.receive_passed();
             let ended = self.end_unreachable(cx);
             let expired = self.expire();
             let sent = self.transmit(cx);
-            if received || ended || expired || sent {
+            if received || passed || ended || expired || sent {
                 continue;
             }
             if self.is_done() {

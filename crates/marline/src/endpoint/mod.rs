@@ -1,11 +1,14 @@
 //! The application's handle of a socket and its connections.
 
+mod deliver;
 mod driver;
+mod inbox;
 mod incoming;
 mod outgoing;
 mod state;
 mod timers;
 mod unanswered;
+mod workers;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,7 +24,10 @@ use marline_proto::{
     TransportConfig,
 };
 
+use self::inbox::Inbox;
+pub use self::inbox::{PassOn, PassedDatagram};
 use self::state::{EndpointState, SharedEndpoint};
+pub use self::workers::Worker;
 use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::ConnectError;
 use crate::runtime::{Runtime, TokioRuntime, UdpSocket};
@@ -72,12 +78,32 @@ impl Endpoint {
         socket: Arc<dyn UdpSocket>,
         runtime: Arc<dyn Runtime>,
     ) -> io::Result<Self> {
+        let workers = Arc::new([Arc::new(Inbox::new(Arc::default()))]);
+        let proto = |server| marline_proto::Endpoint::new(Arc::new(config), server);
+        Self::start(
+            Worker { socket, runtime },
+            server,
+            proto,
+            &(workers as _),
+            0,
+        )
+    }
+
+    /// Starts the endpoint that is the given `number` of several, whose inboxes are `workers`.
+    fn start(
+        worker: Worker,
+        server: Option<ServerConfig>,
+        proto: impl FnOnce(Option<Arc<ServerConfig>>) -> marline_proto::Endpoint,
+        workers: &Arc<[Arc<Inbox>]>,
+        number: usize,
+    ) -> io::Result<Self> {
+        let Worker { socket, runtime } = worker;
         let local = socket.local_addr()?;
         let server = server.map(|config| Arc::new(for_server(config, &*socket)));
         let shared = Arc::new(SharedEndpoint::new(
             runtime,
             EndpointState {
-                proto: marline_proto::Endpoint::new(Arc::new(config), server.clone()),
+                proto: proto(server.clone()),
                 socket,
                 local,
                 connections: Vec::new(),
@@ -91,7 +117,10 @@ impl Endpoint {
                 close_sent: false,
                 closed: false,
                 driver_ended: false,
+                predecessor: None,
             },
+            workers,
+            number,
         ));
         let endpoint = Self::from_shared(Arc::clone(&shared));
         let driver = driver::Driver::new(Arc::clone(&shared));
@@ -133,15 +162,12 @@ impl Endpoint {
     /// [`max_connections`](ServerConfig::max_connections): [`ClientLimits::evict_idle`](marline_proto::ClientLimits::evict_idle).
     /// Returns whether there was one.
     pub fn evict_idle_for(&self, ip: IpAddr) -> bool {
-        let now = self.shared.runtime.now();
         let mut state = self.shared.lock();
         let found = state.proto.evict_idle_for(ip);
-        while let Some(evicted) = state.proto.poll_evicted() {
-            if let Some(connection) = state.connection(evicted) {
-                let mut inner = connection.lock();
-                inner.proto.evict(now);
-                connection.touch(&mut inner);
-            }
+        self.shared.wake_ordered(&mut state);
+        drop(state);
+        if found {
+            self.shared.inbox.order();
         }
         found
     }

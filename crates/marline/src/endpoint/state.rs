@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use marline_proto::coordination::bundle;
 use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, Instant, ServerConfig, Side};
 
+use super::driver::enqueue;
+use super::inbox::{Inbox, PassOn, Passed, PassedDatagram};
 use crate::connection::{ConnectionRef, SharedConnection};
 use crate::runtime::{BoundSocket, Runtime, UdpSocket};
 use crate::signal::Signal;
@@ -29,6 +31,11 @@ pub(super) struct SharedEndpoint {
     pub(super) handles: AtomicUsize,
     /// Whether anyone waits until all CONNECTION_CLOSE are sent: the driver looks only then.
     pub(super) awaits_close_sent: AtomicBool,
+    /// Whether another process reads the socket.
+    has_stopped_receiving: AtomicBool,
+    pub(super) inbox: Arc<Inbox>,
+    /// The inboxes of the endpoints of all workers, by number.
+    workers: Arc<[Arc<Inbox>]>,
 }
 
 /// The part of an endpoint's state that its mutex guards.
@@ -53,16 +60,52 @@ pub(super) struct EndpointState {
     pub(super) closed: bool,
     /// The driver has ended: no datagram is sent or received any more.
     pub(super) driver_ended: bool,
+    /// Where datagrams of connections go that this process does not have.
+    pub(super) predecessor: Option<Arc<dyn PassOn>>,
 }
 
 impl SharedEndpoint {
-    pub(super) fn new(runtime: Arc<dyn Runtime>, state: EndpointState) -> Self {
+    /// The endpoint whose inbox is that of `number` of `workers`.
+    pub(super) fn new(
+        runtime: Arc<dyn Runtime>,
+        state: EndpointState,
+        workers: &Arc<[Arc<Inbox>]>,
+        number: usize,
+    ) -> Self {
+        let inbox = Arc::clone(&workers[number]);
         Self {
             runtime,
-            signal: Arc::default(),
+            signal: Arc::clone(inbox.signal()),
             state: Mutex::new(state),
             handles: AtomicUsize::new(0),
             awaits_close_sent: AtomicBool::new(false),
+            has_stopped_receiving: AtomicBool::new(false),
+            inbox,
+            workers: Arc::clone(workers),
+        }
+    }
+
+    pub(super) fn reads_socket(&self) -> bool {
+        !self.has_stopped_receiving.load(Ordering::Acquire)
+    }
+
+    pub(super) fn stop_receiving(&self) {
+        self.has_stopped_receiving.store(true, Ordering::Release);
+    }
+
+    /// Leaves a datagram to the endpoint of another worker.
+    pub(super) fn pass_to(&self, worker: u8, datagram: PassedDatagram) {
+        if let Some(inbox) = self.workers.get(usize::from(worker)) {
+            inbox.push(Passed::ByWorker(datagram));
+        }
+    }
+
+    /// Wakes the workers for which the protocol's endpoint has left orders.
+    pub(super) fn wake_ordered(&self, state: &mut EndpointState) {
+        while let Some(worker) = state.proto.poll_ordered() {
+            if let Some(inbox) = self.workers.get(usize::from(worker)) {
+                inbox.order();
+            }
         }
     }
 
@@ -124,9 +167,20 @@ impl EndpointState {
         });
     }
 
-    /// Has connections whose clients have resumed their sessions store what they observed of their paths, so
-    /// that the new connections can use it.
-    pub(super) fn store_earlier_observations(&mut self, now: Instant) {
+    /// Closes the connections that were evicted for new clients, and has those whose clients have resumed their sessions
+    /// store what they observed of their paths, so that the new connections can use it.
+    pub(super) fn follow_orders(
+        &mut self,
+        now: Instant,
+        queue: &mut VecDeque<Arc<SharedConnection>>,
+    ) {
+        while let Some(handle) = self.proto.poll_evicted() {
+            if let Some(connection) = self.connection(handle) {
+                let mut inner = connection.lock();
+                inner.proto.evict(now);
+                enqueue(queue, connection, &mut inner);
+            }
+        }
         while let Some(handle) = self.proto.poll_resumed() {
             if let Some(connection) = self.connection(handle) {
                 connection.lock().proto.report_resumed(now);

@@ -3,6 +3,8 @@
 //! Nothing else in this crate reads a clock or opens a socket, so an endpoint runs unchanged on another
 //! async runtime, or in a simulator with virtual time and simulated sockets.
 
+#[cfg_attr(not(target_os = "linux"), path = "no_reuse_port.rs")]
+pub mod reuse_port;
 mod tokio;
 
 use std::fmt;

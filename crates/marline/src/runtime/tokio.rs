@@ -37,8 +37,13 @@ impl TokioRuntime {
     /// The caller does not run in a tokio runtime.
     pub fn current() -> io::Result<Self> {
         let handle = Handle::try_current().map_err(io::Error::other)?;
+        Ok(Self::of(handle))
+    }
+
+    /// The tokio runtime of `handle`; it needs I/O and time enabled.
+    pub fn of(handle: Handle) -> Self {
         LazyLock::force(&EPOCH);
-        Ok(Self { handle })
+        Self { handle }
     }
 }
 

@@ -18,3 +18,5 @@ mod setup;
 mod streams;
 #[cfg(target_os = "linux")]
 mod unreachable;
+#[cfg(target_os = "linux")]
+mod workers;

@@ -217,6 +217,7 @@ impl Registry {
             retries,
             evicted,
             refused,
+            passed_on,
         } = stats;
         let name = "marline_quic_connections";
         head(out, name, "gauge", "QUIC connections now, by state.")?;
@@ -257,7 +258,15 @@ impl Registry {
         let retries_help = "Retry packets sent.";
         counter(out, "marline_quic_retries_total", retries_help, retries)?;
         let evicted_help = "Idle QUIC connections closed for new clients.";
-        counter(out, "marline_quic_evicted_total", evicted_help, evicted)
+        counter(out, "marline_quic_evicted_total", evicted_help, evicted)?;
+        let passed_help =
+            "Datagrams that the kernel delivered at another worker than that of their connection.";
+        counter(
+            out,
+            "marline_quic_datagrams_passed_on_total",
+            passed_help,
+            passed_on,
+        )
     }
 }
 

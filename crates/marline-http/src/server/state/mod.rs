@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use marline::{EndpointConfig, ResetKey, TicketKey, TokenKey, hmac_sha256};
+use marline::{EndpointConfig, ResetKey, TicketKey, TokenKey, WorkerKey, hmac_sha256};
 
 pub use self::error::StateError;
 use self::keys::{Keys, ROTATION};
@@ -99,6 +99,10 @@ impl StateDirectory {
             purpose.as_bytes(),
         )));
         config.token_key = Arc::clone(&self.tokens);
+        config.worker_key = Arc::new(WorkerKey::new(&hmac_sha256(
+            &keys.reset(),
+            b"connection IDs",
+        )));
     }
 
     /// The key of session tickets over TCP.

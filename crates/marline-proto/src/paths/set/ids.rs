@@ -6,7 +6,7 @@ use marline_wire::frame::{
 use marline_wire::{ConnectionId, PathId, TransportError};
 
 use super::PathSet;
-use crate::crypto::ResetKey;
+use crate::config::EndpointConfig;
 use crate::paths::extension::violation;
 use crate::paths::{LocalCids, TokenChange};
 use crate::rng::ConnectionRng;
@@ -22,19 +22,18 @@ impl PathSet {
         self.issue_ids
     }
 
-    /// Issues the IDs of `len` bytes that the peer may use, besides the one of the handshake; returns them.
+    /// Issues the IDs that the peer may use, besides the one of the handshake; returns them.
     pub(crate) fn issue_ids(
         &mut self,
-        len: usize,
-        reset_key: &ResetKey,
+        endpoint: &EndpointConfig,
         rng: &mut ConnectionRng,
     ) -> Vec<ConnectionId> {
         self.issue_ids = false;
         let mut issued = Vec::new();
         let mut issue = |cids: &mut LocalCids| {
             for _ in 0..cids.want_more() {
-                let id = rng.connection_id(len);
-                cids.issue(id, reset_key.token(&id));
+                let id = endpoint.connection_id(rng.secure());
+                cids.issue(id, endpoint.reset_key.token(&id));
                 issued.push(id);
             }
         };
