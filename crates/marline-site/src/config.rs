@@ -11,10 +11,11 @@ use marline::settings::{
 use marline_http::proxy::{ProxyConfig, UpstreamUrl};
 use marline_http::{HostPattern, Network};
 
+use crate::error_pages;
+use crate::fields::{self, Origin};
 use crate::paths::PathPattern;
 use crate::rate::{Rate, RateKey};
-use crate::template::Template;
-use crate::{error_pages, fields};
+use crate::template::{PathTemplate, Template};
 
 /// A site: its names, its certificates, and what it answers.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +81,7 @@ pub struct Rules {
     /// The directory whose files are answered.
     pub dir: Option<PathBuf>,
     /// The paths that are tried in turn, until there is a file.
-    pub try_files: Vec<Template>,
+    pub try_files: Vec<PathTemplate>,
     /// Whether a directory without `index.html` is listed.
     pub list: bool,
     /// Whether symbolic links may lead out of the directory.
@@ -96,7 +97,7 @@ pub struct Rules {
     /// The status of a redirect or of a fixed text.
     pub status: Option<u16>,
     /// The path that replaces that of requests.
-    pub rewrite: Option<Template>,
+    pub rewrite: Option<PathTemplate>,
     /// Changes of the fields of requests.
     pub request_headers: Vec<Pair>,
     /// Changes of the fields of responses.
@@ -104,7 +105,7 @@ pub struct Rules {
     /// How long browsers use HTTPS only.
     pub hsts: Option<Duration>,
     /// The origins whose scripts may read responses.
-    pub cors: Vec<String>,
+    pub cors: Vec<Origin>,
     /// Whether text is compressed; by default, that of files is.
     pub compress: Option<bool>,
     /// The files shown for statuses of errors.
@@ -151,6 +152,20 @@ impl Rules {
         ];
         let set = all.into_iter().filter(|(_, _, is_set)| *is_set);
         set.map(|(key, handler, _)| (key, handler)).collect()
+    }
+
+    /// The key whose text has the part that `*` of a path matched, if there is one.
+    pub(crate) fn rest_key(&self) -> Option<&'static str> {
+        let redirects = self.redirect.as_ref().is_some_and(Template::has_rest);
+        let mut tried = self.try_files.iter().map(PathTemplate::as_template);
+        let rewritten = self.rewrite.as_ref().map(PathTemplate::as_template);
+        [
+            ("redirect", redirects),
+            ("try", tried.any(Template::has_rest)),
+            ("rewrite", rewritten.is_some_and(Template::has_rest)),
+        ]
+        .into_iter()
+        .find_map(|(key, has)| has.then_some(key))
     }
 
     /// Makes paths relative to `base`.
@@ -287,6 +302,11 @@ impl RouteConfig {
             field: |c: &mut Self| &mut c.methods,
         },
     ];
+
+    /// Whether a path of it has a `*`, which stands for `{rest}`.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.paths.iter().any(PathPattern::has_rest)
+    }
 
     /// How messages and summaries name it.
     pub fn title(&self) -> String {

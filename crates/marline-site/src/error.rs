@@ -56,6 +56,30 @@ pub enum SiteError {
         /// The other key.
         needs: &'static str,
     },
+    /// A redirect with a status that is none.
+    #[error("{place} redirects with the status {status}; 301, 302, 303, 307 and 308 do")]
+    NoRedirect {
+        /// The site or the route.
+        place: String,
+        /// The status.
+        status: u16,
+    },
+    /// A status of a redirect without a target.
+    #[error("{place} has the status {status} of a redirect, which needs `redirect`")]
+    NoTarget {
+        /// The site or the route.
+        place: String,
+        /// The status.
+        status: u16,
+    },
+    /// A part of a path that no path has.
+    #[error("{place} has {{rest}} in `{key}`, but no `path` of it has a *")]
+    NoRest {
+        /// The site or the route.
+        place: String,
+        /// The key.
+        key: &'static str,
+    },
     /// Two sites have one name, or two of them none.
     #[error("{first} and {second} both are for {name}; every name has one site")]
     SameName {

@@ -1,5 +1,6 @@
 //! Rules for the fields of requests and responses.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use http::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, ORIGIN, STRICT_TRANSPORT_SECURITY,
     TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
 };
+use http::uri::{Authority, Scheme};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use marline::settings::Pair;
+use marline::settings::{Pair, text_values};
 use marline_http::Body;
 
 use crate::answers::plain;
@@ -137,6 +139,42 @@ pub(crate) fn add_hsts(hsts: Option<&HeaderValue>, headers: &mut HeaderMap) {
     }
 }
 
+/// An origin whose scripts may read responses, as browsers send it, or `*` for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(String);
+
+/// A text is not an [`Origin`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no origin; write scheme and host, as https://app.example.org, or * for all")]
+pub struct InvalidOrigin(String);
+
+impl FromStr for Origin {
+    type Err = InvalidOrigin;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
+        let is_origin = || {
+            let (scheme, authority) = text.split_once("://")?;
+            let host: Authority = authority.parse().ok()?;
+            let is_host = !host.host().is_empty() && !authority.contains('@');
+            // As browsers send it.
+            let is_plain = !text.contains(|c: char| c.is_ascii_uppercase());
+            (is_host && is_plain && scheme.parse::<Scheme>().is_ok()).then_some(())
+        };
+        match text == "*" || is_origin().is_some() {
+            true => Ok(Self(text.to_owned())),
+            false => Err(InvalidOrigin(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+text_values!(Origin);
+
 /// The origins whose scripts may read responses (the CORS protocol of the Fetch standard).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cors {
@@ -146,12 +184,12 @@ pub(crate) struct Cors {
 
 impl Cors {
     /// Those of `origins`, of which `*` is any.
-    pub(crate) fn new(origins: &[String]) -> Self {
+    pub(crate) fn new(origins: &[Origin]) -> Self {
         Self {
-            any: origins.iter().any(|origin| origin == "*"),
+            any: origins.iter().any(|origin| origin.0 == "*"),
             origins: origins
                 .iter()
-                .filter_map(|origin| HeaderValue::try_from(origin).ok())
+                .filter_map(|origin| HeaderValue::try_from(&origin.0).ok())
                 .collect(),
         }
     }
@@ -231,6 +269,23 @@ mod tests {
     }
 
     #[test]
+    fn an_origin_has_scheme_and_host_alone() {
+        for text in ["*", "https://app.example.org", "http://localhost:3000"] {
+            assert!(text.parse::<Origin>().is_ok(), "{text}");
+        }
+        for text in [
+            "app.example.org",
+            "https://app.example.org/",
+            "https://App.example.org",
+            "https://",
+            "https://user@example.org",
+            "null",
+        ] {
+            assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn fields_are_set_added_and_removed() {
         let pairs = [
             pair("X-Frame-Options", "DENY"),
@@ -274,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_allowed_by_name() {
-        let cors = Cors::new(&["https://a.example".to_owned()]);
+        let cors = Cors::new(&["https://a.example".parse().unwrap()]);
         let request = |method: Method, origin: &'static str, asks: Option<&'static str>| {
             let mut request = Request::new(Body::empty());
             *request.method_mut() = method;

@@ -16,7 +16,7 @@ use crate::answers::plain;
 use crate::config::Rules;
 use crate::error::SiteError;
 use crate::paths::RequestPath;
-use crate::template::{Parts, Template};
+use crate::template::{Parts, PathTemplate};
 
 /// Entries of a listing; further ones are left out, and counted.
 const MAX_ENTRIES: usize = 10_000;
@@ -33,7 +33,7 @@ const IN_LINKS: &AsciiSet = &NON_ALPHANUMERIC
 pub(crate) struct Files {
     directory: Directory,
     site: Site,
-    tried: Vec<Template>,
+    tried: Vec<PathTemplate>,
     list: bool,
     dot_files: bool,
 }

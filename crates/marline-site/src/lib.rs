@@ -26,8 +26,9 @@ mod users;
 
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
+pub use self::fields::Origin;
 pub use self::paths::PathPattern;
 pub use self::rate::{Rate, RateKey};
 pub use self::sites::{identities, redirect_to_https, sites};
-pub use self::template::Template;
+pub use self::template::{PathTemplate, Template};
 pub use self::users::BasicAuthError;

@@ -80,6 +80,11 @@ fn decoded(encoded: &[u8]) -> (u8, usize) {
 }
 
 impl PathPattern {
+    /// Whether it has a `*`.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.after.is_some()
+    }
+
     /// The part of `path` that `*` stands for, encoded, if the path matches; nothing if the pattern has no `*`.
     pub(crate) fn rest<'a>(&self, path: &RequestPath<'a>) -> Option<&'a str> {
         let before = self.before.as_bytes();

@@ -20,7 +20,7 @@ use crate::error_pages::ErrorPages;
 use crate::fields::{Changes, Cors, CorsAnswer, add_hsts, hsts};
 use crate::files::Files;
 use crate::rate::RateKey;
-use crate::template::{Parts, Template};
+use crate::template::{Parts, PathTemplate, Template};
 
 /// The parts of a request that have to outlast it.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 pub(crate) struct Compiled {
     access: Access,
     max_body: Option<u64>,
-    rewrite: Option<Template>,
+    rewrite: Option<PathTemplate>,
     requests: Changes,
     responses: Changes,
     hsts: Option<HeaderValue>,
@@ -91,6 +91,18 @@ impl Compiled {
         needs("follow_links", "dir", rules.follow_links && !is_files)?;
         let has_status = matches!(handler, None | Some(Handler::Redirect | Handler::Fixed));
         needs("status", "respond", rules.status.is_some() && !has_status)?;
+        if let Some(status) = rules.status {
+            let place = place.to_owned();
+            match handler {
+                Some(Handler::Redirect) if !matches!(status, 301 | 302 | 303 | 307 | 308) => {
+                    return Err(SiteError::NoRedirect { place, status });
+                }
+                None | Some(Handler::Fixed) if (300..400).contains(&status) => {
+                    return Err(SiteError::NoTarget { place, status });
+                }
+                _ => {}
+            }
+        }
         needs(
             "burst",
             "rate",
@@ -246,9 +258,9 @@ fn limited(request: Request<Body>, max: u64) -> Option<Request<Body>> {
 }
 
 /// The target of `request` with another path.
-fn rewritten<B>(rewrite: &Template, request: &Request<B>, asked: &Asked) -> Option<Uri> {
+fn rewritten<B>(rewrite: &PathTemplate, request: &Request<B>, asked: &Asked) -> Option<Uri> {
     let mut target = rewrite.fill(Parts::of(request, &asked.host, &asked.rest));
-    if !rewrite.has_query()
+    if !rewrite.as_template().has_query()
         && let Some(query) = request.uri().query()
     {
         target = format!("{target}?{query}");

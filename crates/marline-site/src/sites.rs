@@ -11,7 +11,7 @@ use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
 use crate::answers::{plain, redirect};
-use crate::config::{RouteConfig, RouteMethod, SiteConfig};
+use crate::config::{RouteConfig, RouteMethod, Rules, SiteConfig};
 use crate::error::SiteError;
 use crate::paths::{PathPattern, RequestPath};
 use crate::rules::{Asked, Compiled};
@@ -98,6 +98,17 @@ fn refuse_same_names(sites: &[SiteConfig]) -> Result<(), SiteError> {
     Ok(())
 }
 
+/// Refuses `{rest}` where no path has a `*`.
+fn refuse_rest(rules: &Rules, place: &str, has_rest: bool) -> Result<(), SiteError> {
+    match rules.rest_key() {
+        Some(key) if !has_rest => Err(SiteError::NoRest {
+            place: place.to_owned(),
+            key,
+        }),
+        _ => Ok(()),
+    }
+}
+
 #[derive(Debug)]
 struct Sites {
     sites: Vec<ServedSite>,
@@ -150,9 +161,13 @@ impl ServedSite {
     fn open(config: &SiteConfig, metrics: &UpstreamMetrics) -> Result<Self, SiteError> {
         let place = config.title();
         let rules = Compiled::new(&config.rules, &place, metrics)?;
+        // Rules of a site hold for its routes.
+        let has_rest = config.routes.iter().any(RouteConfig::has_rest);
+        refuse_rest(&config.rules, &place, has_rest)?;
         let mut routes = Vec::with_capacity(config.routes.len());
         for route in &config.routes {
             let place = format!("{} of {place}", route.title());
+            refuse_rest(&route.rules, &place, route.has_rest())?;
             let compiled = Compiled::new(&route.rules, &place, metrics)?;
             if compiled.answers.is_none() && rules.answers.is_none() {
                 return Err(SiteError::NoHandler { place });

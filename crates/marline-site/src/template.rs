@@ -55,6 +55,21 @@ pub enum InvalidTemplate {
     Character,
 }
 
+/// A [`Template`] of a path: it begins with a slash, or with a part that does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathTemplate(Template);
+
+/// A text is not a [`PathTemplate`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidPathTemplate {
+    /// It is not a template.
+    #[error(transparent)]
+    Template(#[from] InvalidTemplate),
+    /// It begins with something else.
+    #[error("{0:?} is no path; it begins with /, {{path}}, {{uri}} or {{rest}}, as /index.html")]
+    NoSlash(String),
+}
+
 /// The parts of a request that templates use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
@@ -84,26 +99,25 @@ impl Template {
     /// The text for a request.
     pub(crate) fn fill(&self, parts: Parts<'_>) -> String {
         let mut filled = String::with_capacity(self.text.len() + parts.path.len());
-        let push_query = |filled: &mut String| {
-            if let Some(query) = parts.query {
-                filled.push('?');
-                filled.push_str(query);
-            }
-        };
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Part(Part::Host) => filled.push_str(parts.host),
                 Piece::Part(Part::Path) => filled.push_str(parts.path),
                 Piece::Part(Part::Rest) => filled.push_str(parts.rest),
-                Piece::Part(Part::Query) => push_query(&mut filled),
+                Piece::Part(Part::Query) => push_query(&mut filled, parts.query),
                 Piece::Part(Part::Uri) => {
                     filled.push_str(parts.path);
-                    push_query(&mut filled);
+                    push_query(&mut filled, parts.query);
                 }
             }
         }
         filled
+    }
+
+    /// Whether it has the part that `*` of a route matched.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.pieces.contains(&Piece::Part(Part::Rest))
     }
 
     /// Whether it has the query of the request already.
@@ -113,6 +127,59 @@ impl Template {
             Piece::Text(text) => text.contains('?'),
             Piece::Part(part) => matches!(part, Part::Query | Part::Uri),
         })
+    }
+}
+
+/// Adds the query of a request, with the separator that is missing.
+fn push_query(filled: &mut String, query: Option<&str>) {
+    let ends = filled.ends_with(['?', '&']);
+    match query {
+        Some(query) => {
+            if !ends {
+                filled.push(if filled.contains('?') { '&' } else { '?' });
+            }
+            filled.push_str(query);
+        }
+        None if ends => {
+            filled.pop();
+        }
+        None => {}
+    }
+}
+
+impl PathTemplate {
+    /// The text as a template.
+    pub(crate) fn as_template(&self) -> &Template {
+        &self.0
+    }
+
+    /// The path and query for a request.
+    pub(crate) fn fill(&self, parts: Parts<'_>) -> String {
+        let filled = self.0.fill(parts);
+        match filled.starts_with('/') {
+            true => filled,
+            // {rest} begins with a slash for some patterns only.
+            false => format!("/{filled}"),
+        }
+    }
+}
+
+impl FromStr for PathTemplate {
+    type Err = InvalidPathTemplate;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPathTemplate> {
+        let template: Template = text.parse()?;
+        match template.pieces.first() {
+            Some(Piece::Text(first)) if first.starts_with('/') => Ok(Self(template)),
+            Some(Piece::Part(Part::Path | Part::Uri | Part::Rest)) => Ok(Self(template)),
+            _ => Err(InvalidPathTemplate::NoSlash(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for PathTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -154,7 +221,7 @@ impl fmt::Display for Template {
     }
 }
 
-text_values!(Template);
+text_values!(Template, PathTemplate);
 
 #[cfg(test)]
 mod tests {
@@ -180,6 +247,51 @@ mod tests {
             let template: Template = text.parse().unwrap();
             assert_eq!(template.fill(parts), filled);
             assert_eq!(template.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_query_is_separated_once() {
+        for (text, with, without) in [
+            ("/new{query}", "/new?q=1", "/new"),
+            ("/new?{query}", "/new?q=1", "/new"),
+            ("/new?a=2{query}", "/new?a=2&q=1", "/new?a=2"),
+            ("/new?a=2&{query}", "/new?a=2&q=1", "/new?a=2"),
+            ("/to?from={uri}", "/to?from=/old&q=1", "/to?from=/old"),
+        ] {
+            let template: Template = text.parse().unwrap();
+            for (query, filled) in [(Some("q=1"), with), (None, without)] {
+                let parts = Parts {
+                    host: "example.org",
+                    path: "/old",
+                    query,
+                    rest: "",
+                };
+                assert_eq!(template.fill(parts), filled, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_template_of_a_path_begins_as_one() {
+        let parts = Parts {
+            host: "example.org",
+            path: "/a",
+            query: None,
+            rest: "b",
+        };
+        for (text, filled) in [
+            ("/index.html", "/index.html"),
+            ("{path}.html", "/a.html"),
+            ("/v2/{rest}", "/v2/b"),
+            ("{rest}", "/b"),
+        ] {
+            let template: PathTemplate = text.parse().unwrap();
+            assert_eq!(template.fill(parts), filled);
+        }
+        for text in ["", "index.html", "$uri", "{host}/x"] {
+            let wrong = text.parse::<PathTemplate>().unwrap_err();
+            assert!(matches!(wrong, InvalidPathTemplate::NoSlash(_)), "{text}");
         }
     }
 

@@ -362,6 +362,21 @@ async fn a_site_that_makes_no_sense_is_refused() {
         ),
         (vec![("dir", "nowhere".into())], "cannot serve"),
         (
+            vec![
+                ("redirect", "/new".into()),
+                ("status", RawValue::Integer(200)),
+            ],
+            "redirects with the status 200",
+        ),
+        (
+            vec![("status", RawValue::Integer(301))],
+            "the status 301 of a redirect, which needs `redirect`",
+        ),
+        (
+            vec![("redirect", "/new/{rest}".into())],
+            "has {rest} in `redirect`, but no `path` of it has a *",
+        ),
+        (
             vec![("respond", "x".into()), ("basic_auth", "nobody".into())],
             "cannot read the users of",
         ),
