@@ -107,5 +107,7 @@ pub use crate::manager::{
 };
 pub use crate::observers::both_observers;
 pub use crate::profile::{Profile, UnknownProfile};
-pub use crate::runtime::{Runtime, TokioRuntime};
+pub use crate::runtime::Runtime;
+#[cfg(not(target_family = "wasm"))]
+pub use crate::runtime::TokioRuntime;
 pub use crate::stream::{RecvStream, SendStream};

@@ -30,7 +30,9 @@ use self::state::{EndpointState, SharedEndpoint};
 pub use self::workers::Worker;
 use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::ConnectError;
-use crate::runtime::{Runtime, TokioRuntime, UdpSocket};
+#[cfg(not(target_family = "wasm"))]
+use crate::runtime::TokioRuntime;
+use crate::runtime::{Runtime, UdpSocket};
 use crate::wakers::WakerList;
 
 /// One UDP socket and its connections. Clones are the same endpoint.
@@ -50,6 +52,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The socket cannot be bound, or no tokio runtime is running.
+    #[cfg(not(target_family = "wasm"))]
     pub fn server(config: ServerConfig, addr: SocketAddr) -> io::Result<Self> {
         let runtime = Arc::new(TokioRuntime::current()?);
         let socket = runtime.bind(addr)?;
@@ -61,6 +64,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The socket cannot be bound, or no tokio runtime is running.
+    #[cfg(not(target_family = "wasm"))]
     pub fn client(addr: SocketAddr) -> io::Result<Self> {
         let runtime = Arc::new(TokioRuntime::current()?);
         let socket = runtime.bind(addr)?;

@@ -5,6 +5,7 @@
 
 #[cfg_attr(not(target_os = "linux"), path = "no_reuse_port.rs")]
 pub mod reuse_port;
+#[cfg(not(target_family = "wasm"))]
 mod tokio;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use marline_proto::{EcnCodepoint, Instant, Transmit, Unreachable};
 
+#[cfg(not(target_family = "wasm"))]
 pub use self::tokio::TokioRuntime;
 
 /// A task for [`Runtime::spawn`].
