@@ -9,6 +9,7 @@
 #   make dist         the command for distribution: target/dist/marline, small and without symbols
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
 #   make book         the documents as a book: target/book/index.html
+#   make playground   a page that simulates in the browser, ready to publish: target/playground/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make lint bench bench-peers fuzz mutants
@@ -25,7 +26,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: help book playground demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme ring msrv minimal-versions peers product-rows interop virtual-time
 
 help:
@@ -47,6 +48,9 @@ book:
 	@target/tools/bin/mdbook build
 	@$(PYTHON) tools/book.py built
 	@$(PYTHON) tools/book.py narrow
+
+playground:
+	@sh tools/playground.sh
 
 kernel:
 	@sh tools/kernel/build.sh
@@ -76,6 +80,7 @@ lint: format deny clippy clippy-fuzz clippy-peers docs
 format:
 	$(CARGO) fmt --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
+	$(CARGO) fmt --check --manifest-path playground/Cargo.toml
 	$(MAKE) -C interop format
 
 # Links, code blocks and lengths of all documents.

@@ -28,7 +28,7 @@ audit() {
             return
         fi
     fi
-    for lock in Cargo.lock fuzz/Cargo.lock interop/Cargo.lock; do
+    for lock in Cargo.lock fuzz/Cargo.lock interop/Cargo.lock playground/Cargo.lock; do
         cargo audit --no-fetch --stale --db "$copy" --deny yanked --file "$lock"
     done
 }
