@@ -20,6 +20,7 @@ pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::listen::{ADDRESS, Listen, METRICS_ADDRESS, MetricsListen};
+use crate::workers::MOST;
 
 /// The default address.
 pub(crate) const LISTEN: Listen = Listen::localhost(4433);
@@ -42,6 +43,7 @@ pub(crate) struct ConfigFile {
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
     pub(crate) log: Option<crate::log::LogFilter>,
+    pub(crate) workers: Option<usize>,
     pub(crate) metrics: Option<MetricsListen>,
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) compress: Option<bool>,
@@ -113,6 +115,10 @@ impl ConfigFile {
                 Ok(())
             },
         },
+        field!(
+            workers: Domain::integer(1, MOST).or("auto"),
+            "The threads that serve connections; by default, one for each core"
+        ),
         field!(metrics: Domain::text(METRICS_ADDRESS), "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics"),
         field!(
             access_log: Domain::text("the path of a file, or \"-\" for standard output"),

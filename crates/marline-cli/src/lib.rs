@@ -45,6 +45,7 @@ pub mod testing;
 mod tls;
 mod transport;
 mod values;
+mod workers;
 
 use std::process::ExitCode;
 use std::time::Duration;

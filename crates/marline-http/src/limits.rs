@@ -94,6 +94,9 @@ pub const MAX_OPEN_FILES: usize = 16 * 1024;
 /// the runtime.
 pub const RESERVED_FILES: u64 = 160;
 
+/// Files of each further worker: the sockets of some addresses, the timers of their endpoints, and the reactor.
+pub const FILES_OF_WORKER: u64 = 16;
+
 /// Files that are being opened on blocking threads at the same time: as many as a disk serves well at once.
 pub const OPENING_FILES: usize = 32;
 
@@ -402,3 +405,10 @@ pub const MAX_COMPRESSED_ENTRY: usize = 2 << 20;
 
 /// The sum of all that is kept, in bytes.
 pub const COMPRESSED_CACHE_BYTES: usize = 32 << 20;
+
+/// Threads for what may block, as reading files that are not in memory, of all workers of a server together: what tokio
+/// allows a runtime.
+pub const BLOCKING_THREADS: usize = 512;
+
+/// Threads for what may block that each worker has at least.
+pub const MIN_BLOCKING_THREADS: usize = 8;

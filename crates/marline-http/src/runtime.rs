@@ -12,6 +12,7 @@ use std::time::Duration;
 use marline::runtime::Timer;
 use marline::{Instant, Runtime, TokioRuntime};
 use pin_project_lite::pin_project;
+use tokio::runtime::Handle;
 
 /// A runtime, with shortcuts if it is tokio.
 #[derive(Clone)]
@@ -49,6 +50,14 @@ impl RuntimeHandle {
         })
     }
 
+    /// The tokio runtime of `handle`.
+    pub(crate) fn of(handle: Handle) -> Self {
+        Self {
+            runtime: Arc::new(TokioRuntime::of(handle)),
+            is_tokio: true,
+        }
+    }
+
     /// The runtime, for endpoints.
     pub(crate) fn shared(&self) -> &Arc<dyn Runtime> {
         &self.runtime
@@ -56,7 +65,7 @@ impl RuntimeHandle {
 
     /// Whether tokio is available, for name resolution and TCP.
     pub(crate) fn has_tokio(&self) -> bool {
-        self.is_tokio || tokio::runtime::Handle::try_current().is_ok()
+        self.is_tokio || Handle::try_current().is_ok()
     }
 
     /// Whether it is tokio's, with threads for what may block.
@@ -111,9 +120,12 @@ impl RuntimeHandle {
         self.runtime.unix_time()
     }
 
-    /// Runs `task` until it ends.
+    /// Runs `task` until it ends: with tokio, on the runtime of the caller, which is that of its worker.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(Box::pin(task));
+        match Handle::try_current() {
+            Ok(current) if self.is_tokio => drop(current.spawn(task)),
+            _ => self.runtime.spawn(Box::pin(task)),
+        }
     }
 
     /// Waits for `duration`.

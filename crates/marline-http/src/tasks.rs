@@ -36,6 +36,25 @@ impl<T: Send + 'static> TaskSet<T> {
 
     /// Runs `task` until it ends, or the set is dropped.
     pub(crate) fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) {
+        let runtime = self.runtime.clone();
+        let task = self.add(task);
+        runtime.spawn(task);
+    }
+
+    /// The same, on the given `runtime`.
+    pub(crate) fn spawn_on(
+        &mut self,
+        runtime: &RuntimeHandle,
+        task: impl Future<Output = T> + Send + 'static,
+    ) {
+        let task = self.add(task);
+        runtime.shared().spawn(Box::pin(task));
+    }
+
+    fn add<F: Future<Output = T> + Send + 'static>(
+        &mut self,
+        task: F,
+    ) -> impl Future<Output = ()> + Send + 'static + use<T, F> {
         let (task, handle) = abortable(task);
         let end = End {
             key: self.running.insert(handle),
@@ -43,8 +62,7 @@ impl<T: Send + 'static> TaskSet<T> {
             report: self.report.clone(),
         };
         // If the task panics or is cancelled, dropping the closure reports it.
-        let task = task.map(move |result| end.with(result.ok()));
-        self.runtime.spawn(task);
+        task.map(move |result| end.with(result.ok()))
     }
 
     /// Whether every task has ended and its result was taken.

@@ -74,13 +74,56 @@ pub(crate) fn listen(
     address: SocketAddr,
     protocol: TcpProtocol,
 ) -> io::Result<TcpListener> {
+    bind_one(sockets, address, protocol, false)?.listen(BACKLOG)
+}
+
+/// Binds `count` sockets to `address`, at least one; the kernel distributes connections over those that listen. Port 0 selects
+/// a free one for all.
+pub(crate) fn bind(
+    sockets: &dyn TcpSockets,
+    address: SocketAddr,
+    protocol: TcpProtocol,
+    count: usize,
+) -> io::Result<Vec<TcpSocket>> {
+    let first = bind_one(sockets, address, protocol, false)?;
+    let address = first.local_addr()?;
+    if count > 1 {
+        // Only now, for a socket that may share an address when it is bound does not find out that it is in use.
+        share_port(&first)?;
+    }
+    let mut bound = vec![first];
+    for _ in 1..count {
+        bound.push(bind_one(sockets, address, protocol, true)?);
+    }
+    Ok(bound)
+}
+
+fn bind_one(
+    sockets: &dyn TcpSockets,
+    address: SocketAddr,
+    protocol: TcpProtocol,
+    shares_port: bool,
+) -> io::Result<TcpSocket> {
     let socket = usable(sockets.socket(address, protocol)?)?;
     // As std does: a server can be started again while connections of the last one are closing.
     if cfg!(unix) {
         socket.set_reuseaddr(true)?;
     }
+    if shares_port {
+        share_port(&socket)?;
+    }
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    Ok(socket)
+}
+
+#[cfg(target_os = "linux")]
+fn share_port(socket: &TcpSocket) -> io::Result<()> {
+    socket.set_reuseport(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share_port(_: &TcpSocket) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A handle of the socket of `stream`, by which its subflows can be counted.

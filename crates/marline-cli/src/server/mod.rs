@@ -32,6 +32,7 @@ use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 use crate::values::named;
+use crate::workers::Workers;
 
 /// The flags of a server.
 #[derive(Clone, Debug, Args)]
@@ -97,6 +98,10 @@ pub(crate) struct ServerFlags {
     /// `file` and `server` of [history]
     #[arg(long, value_name = "FILE", help_heading = RESEARCH, hide_short_help = true)]
     history: Option<PathBuf>,
+
+    /// The threads that serve connections, or auto: one for each core [default: auto]
+    #[arg(long, value_name = "N|auto")]
+    workers: Option<Workers>,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
     ///
@@ -302,6 +307,7 @@ impl ServerFlags {
         {
             self.log.log = self.log.log.take().or(file.log);
         }
+        self.workers = self.workers.or(file.workers.map(Workers::given));
         self.metrics = self.metrics.or(file.metrics);
         self.access_log = self.access_log.take().or(file.access_log);
         self.compress = self.compress.or(file.compress);
@@ -368,6 +374,9 @@ impl<S: Serving> Wanted<S> {
         config.limits = tables.limits.clone();
         config.trusted = tables.trusted.clone();
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
+        let workers = flags.workers.unwrap_or_default();
+        let workers = workers.count(config.endpoint.as_ref());
+        config.workers = workers.map_err(Failure::Usage)?;
         config.quic.transport = transport.into();
         config.quic.preferred_version = flags.quic_version.map(Into::into);
         config.quic.key_log = flags.key_log.open()?;
@@ -423,6 +432,7 @@ impl<S: Serving> Wanted<S> {
         let differs = [
             ("listen", now.listen != then.listen),
             ("redirect_http", now.redirect_http != then.redirect_http),
+            ("workers", now.workers != then.workers),
             ("metrics", now.metrics != then.metrics),
             ("state", now.state != then.state),
             (

@@ -57,6 +57,12 @@ pub struct ServerConfig {
     pub more_metrics: Option<Arc<dyn MetricsSource>>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
+    /// The threads that serve connections, 1 to 255, each with its sockets and its own runtime of tokio. With one, the caller's
+    /// runtime serves them. The kernel distributes connections over several; on systems other than Linux there is one.
+    pub workers: usize,
+    /// Whether the kernel is asked to deliver datagrams at the worker that has their connection, with several workers. If it
+    /// is not, or refuses, workers pass them on to each other.
+    pub steering: bool,
     /// The runtime; by default, the tokio runtime in which the server is bound. TCP and metrics need tokio in
     /// any case.
     pub runtime: Option<Arc<dyn Runtime>>,
@@ -304,6 +310,8 @@ impl ServerConfig {
             also_metrics: Vec::new(),
             more_metrics: None,
             qlog: None,
+            workers: 1,
+            steering: true,
             runtime: None,
         }
     }
@@ -336,6 +344,8 @@ impl ServerConfig {
             also_metrics: Vec::new(),
             more_metrics: None,
             qlog: None,
+            workers: 1,
+            steering: true,
             runtime: None,
         }
     }

@@ -43,14 +43,16 @@ pub(super) struct Descriptors {
 
 impl Descriptors {
     /// Divides the system's limit.
-    pub(super) fn of_process(limits: &ServerLimits) -> Self {
-        Self::of(open_file_limit(), limits)
+    pub(super) fn of_process(limits: &ServerLimits, workers: usize) -> Self {
+        Self::of(open_file_limit(), limits, workers)
     }
 
     /// Divides `limit`: some are set aside, a quarter of the rest is for files, an eighth at most for qlog files.
-    fn of(limit: Option<u64>, wanted: &ServerLimits) -> Self {
+    fn of(limit: Option<u64>, wanted: &ServerLimits, workers: usize) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
-        let rest = limit - limits::RESERVED_FILES.min(limit / 2);
+        let of_workers = limits::FILES_OF_WORKER * (workers.max(1) as u64 - 1);
+        let reserved = limits::RESERVED_FILES + of_workers;
+        let rest = limit - reserved.min(limit / 2);
         let files = (rest / 4).min(wanted.max_open_files as u64).max(1);
         let qlog = (rest / 8).min(wanted.qlog.open_files as u64);
         let connections = usize::try_from(rest - rest / 4 - qlog).unwrap_or(usize::MAX);
@@ -75,13 +77,13 @@ mod tests {
                 files,
                 connections,
                 qlog,
-            } = Descriptors::of(Some(limit), &limits);
+            } = Descriptors::of(Some(limit), &limits, 4);
             assert!(files > 0 && connections > 0 && qlog > 0, "{limit}");
             assert!(files + ((connections + qlog) as u64) < limit, "{limit}");
         }
         (limits.max_open_files, limits.max_connections) = (100, 200);
         limits.qlog.open_files = 300;
-        let enough = Descriptors::of(None, &limits);
+        let enough = Descriptors::of(None, &limits, 255);
         let expected = Descriptors {
             files: 100,
             connections: 200,

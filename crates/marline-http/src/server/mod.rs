@@ -42,6 +42,7 @@ mod tcp;
 pub mod testing;
 mod tls;
 mod trusted;
+mod workers;
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -51,7 +52,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, Request, Response};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -82,6 +83,7 @@ use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
 pub use self::tls::{Identity, IdentityError, NamedIdentity};
 pub use self::trusted::{ClientAddress, ClientField, TrustedProxies};
+use self::workers::Workers;
 use crate::body::Body;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -127,10 +129,17 @@ pub enum ServeError {
 /// A server whose sockets are open. It answers requests while [`run`](Self::run) is polled.
 pub struct Server {
     addresses: Vec<SocketAddr>,
-    tcp: Vec<tcp::Listener>,
-    quic: Vec<h3::Listener>,
+    tcp: Vec<OfWorker<tcp::Listener>>,
+    quic: Vec<OfWorker<h3::Listener>>,
     metrics_pages: Vec<TcpListener>,
     context: Arc<Context>,
+    workers: Workers,
+}
+
+/// A listener, and the number of its worker.
+struct OfWorker<L> {
+    worker: usize,
+    listener: L,
 }
 
 /// State that is shared by all connections.
@@ -168,6 +177,11 @@ impl Context {
         let _ = self.failed.set(address);
         self.stop.stop();
     }
+
+    /// The endpoints of all addresses and workers.
+    fn quic_endpoints(&self) -> impl Iterator<Item = &marline::Endpoint> {
+        self.endpoints.iter().flat_map(|quic| &quic.endpoints)
+    }
 }
 
 impl Server {
@@ -182,16 +196,17 @@ impl Server {
             _ => 1,
         };
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
-        let open = Descriptors::of_process(&config.limits);
+        let open = Descriptors::of_process(&config.limits, config.workers);
         let logs = Logs::new(open.qlog, &config.limits);
         let mut attempt = 1;
+        let workers = Workers::start(config.workers, &runtime).map_err(ServeError::Runtime)?;
         let Sockets {
             addresses,
             tcp,
             quic,
             endpoints,
         } = loop {
-            match open_sockets(&config, &runtime, &metrics, &logs).await {
+            match open_sockets(&config, &workers, &metrics, &logs).await {
                 Err(ServeError::Listen { .. }) if attempt < attempts => attempt += 1,
                 sockets => break sockets?,
             }
@@ -250,6 +265,7 @@ impl Server {
             quic,
             metrics_pages,
             context: Arc::new(context),
+            workers,
         })
     }
 
@@ -298,17 +314,20 @@ impl Server {
         let context = self.context;
         let mut on_tokio = JoinSet::new();
         let mut on_any = TaskSet::new(&context.runtime);
-        for tcp in self.tcp {
-            on_tokio.spawn(tcp.run(Arc::clone(&context)));
+        let workers = self.workers.all();
+        for OfWorker { worker, listener } in self.tcp {
+            workers[worker].spawn(&mut on_tokio, listener.run(Arc::clone(&context)));
         }
-        for quic in self.quic {
+        for OfWorker { worker, listener } in self.quic {
             let context = Arc::clone(&context);
-            let address = quic.local_addr();
-            on_any.spawn(async move {
-                if quic.run(Arc::clone(&context)).await.is_err() {
+            let address = listener.local_addr();
+            let runtime = workers[worker].runtime();
+            let accepting = async move {
+                if listener.run(Arc::clone(&context)).await.is_err() {
                     context.fail(address);
                 }
-            });
+            };
+            on_any.spawn_on(runtime, accepting);
         }
         if let Some(state) = &context.state {
             on_any.spawn(rotate_keys(Arc::clone(state), Arc::clone(&context)));
@@ -342,12 +361,12 @@ impl Server {
             }
             context.cut.stop();
             // The remaining connections are closed, so that their samples reach the history store.
-            for quic in &context.endpoints {
-                quic.endpoint.close(h3::NO_ERROR, b"");
+            for endpoint in context.quic_endpoints() {
+                endpoint.close(h3::NO_ERROR, b"");
             }
             let all_idle = async {
-                for quic in &context.endpoints {
-                    quic.endpoint.wait_idle().await;
+                for endpoint in context.quic_endpoints() {
+                    endpoint.wait_idle().await;
                 }
                 // The access log records the outcome of all requests.
                 while context.metrics.open_records() > 0 {
@@ -429,14 +448,14 @@ impl Logs {
 /// The listening sockets of a server.
 struct Sockets {
     addresses: Vec<SocketAddr>,
-    tcp: Vec<tcp::Listener>,
-    quic: Vec<h3::Listener>,
+    tcp: Vec<OfWorker<tcp::Listener>>,
+    quic: Vec<OfWorker<h3::Listener>>,
     endpoints: Vec<QuicEndpoint>,
 }
 
 async fn open_sockets(
     config: &ServerConfig,
-    runtime: &RuntimeHandle,
+    workers: &Workers,
     metrics: &Metrics,
     logs: &Logs,
 ) -> Result<Sockets, ServeError> {
@@ -447,7 +466,7 @@ async fn open_sockets(
         endpoints: Vec::new(),
     };
     sockets
-        .open(config.listen, config, runtime, metrics, logs)
+        .open(config.listen, config, workers, metrics, logs)
         .await?;
     let port = sockets.addresses[0].port();
     for also in &config.also_listen {
@@ -456,11 +475,11 @@ async fn open_sockets(
             AlsoListen::AtIfPresent(address) => (address, true),
             AlsoListen::At(address) => (address, false),
         };
-        if may_be_missing && !is_local(address.ip(), runtime) {
+        if may_be_missing && !is_local(address.ip(), workers.all()[0].runtime()) {
             continue;
         }
         sockets
-            .open(address, config, runtime, metrics, logs)
+            .open(address, config, workers, metrics, logs)
             .await?;
     }
     Ok(sockets)
@@ -474,7 +493,7 @@ fn open_metrics(
     let Some(first) = config.metrics else {
         return Ok(Vec::new());
     };
-    let listen = |address| listen_tcp(address, runtime, &SystemSockets, TcpProtocol::Tcp);
+    let listen = |address| listen_tcp(address, runtime);
     let mut sockets = vec![listen(first)?];
     let port = sockets[0]
         .local_addr()
@@ -498,7 +517,7 @@ impl Sockets {
         &mut self,
         mut address: SocketAddr,
         config: &ServerConfig,
-        runtime: &RuntimeHandle,
+        workers: &Workers,
         metrics: &Metrics,
         logs: &Logs,
     ) -> Result<(), ServeError> {
@@ -509,48 +528,77 @@ impl Sockets {
                 false => TcpProtocol::Tcp,
             };
             let sockets = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
-            let socket = listen_tcp(address, runtime, sockets, protocol)?;
-            address = socket.local_addr().unwrap_or(address);
+            let bound = bind_tcp(address, workers, sockets, protocol)?;
+            address = bound[0].local_addr().unwrap_or(address);
             let alt_svc = format!("h3=\":{}\"; ma=86400", address.port());
             let alt_svc = HeaderValue::try_from(alt_svc).ok();
             let alt_svc = alt_svc.filter(|_| protocols.http3);
-            self.tcp.push(tcp::Listener::new(socket, alt_svc));
+            for (number, socket) in bound.into_iter().enumerate() {
+                let _runtime = workers.all()[number].enter();
+                let socket = socket.listen(tcp_sockets::BACKLOG);
+                let socket = socket.map_err(|cause| not_listening("TCP", address, cause))?;
+                self.tcp.push(OfWorker {
+                    worker: number,
+                    listener: tcp::Listener::new(socket, alt_svc.clone()),
+                });
+            }
         }
         if protocols.http3 {
+            let runtime = workers.all()[0].runtime();
             let counting = metrics.observers(&config.quic.transport);
             let sessions = KeptSessions::new(address);
             let stored = sessions.of(config.state.as_deref(), config)?;
             let settings = quic::server_config(config, runtime, counting, stored, &logs.budget)?;
-            let endpoint = quic::server_endpoint(config, settings.clone(), address, runtime)?;
-            address = endpoint.local_addr();
-            self.endpoints
-                .push(QuicEndpoint::new(endpoint.clone(), sessions));
-            self.quic.push(h3::Listener::new(endpoint, settings));
+            let endpoints = quic::server_endpoints(config, &settings, address, workers)?;
+            address = endpoints[0].local_addr();
+            for (worker, endpoint) in endpoints.iter().enumerate() {
+                self.quic.push(OfWorker {
+                    worker,
+                    listener: h3::Listener::new(endpoint.clone(), settings.clone()),
+                });
+            }
+            self.endpoints.push(QuicEndpoint::new(endpoints, sessions));
         }
         self.addresses.push(address);
         Ok(())
     }
 }
 
-/// Listens on `address`; over plain TCP if the kernel has no Multipath TCP.
-fn listen_tcp(
+/// Binds a socket for each worker; over plain TCP if the kernel has no Multipath TCP.
+fn bind_tcp(
     address: SocketAddr,
-    runtime: &RuntimeHandle,
+    workers: &Workers,
     sockets: &dyn TcpSockets,
     protocol: TcpProtocol,
-) -> Result<TcpListener, ServeError> {
-    let listener = match runtime.has_tokio() {
-        true => tcp_sockets::listen(sockets, address, protocol).or_else(|error| match protocol {
-            TcpProtocol::Multipath if tcp_sockets::has_no_multipath(&error) => {
-                tcp_sockets::listen(sockets, address, TcpProtocol::Tcp)
-            }
-            _ => Err(error),
-        }),
+) -> Result<Vec<TcpSocket>, ServeError> {
+    let count = workers.count();
+    let bound = match workers.all()[0].runtime().has_tokio() {
+        true => {
+            tcp_sockets::bind(sockets, address, protocol, count).or_else(|error| match protocol {
+                TcpProtocol::Multipath if tcp_sockets::has_no_multipath(&error) => {
+                    tcp_sockets::bind(sockets, address, TcpProtocol::Tcp, count)
+                }
+                _ => Err(error),
+            })
+        }
         false => Err(io::ErrorKind::Unsupported.into()),
     };
-    listener.map_err(|cause| ServeError::Listen {
-        protocol: "TCP",
+    bound.map_err(|cause| not_listening("TCP", address, cause))
+}
+
+fn not_listening(protocol: &'static str, address: SocketAddr, cause: io::Error) -> ServeError {
+    ServeError::Listen {
+        protocol,
         address,
         cause,
-    })
+    }
+}
+
+/// Listens for requests of metrics.
+fn listen_tcp(address: SocketAddr, runtime: &RuntimeHandle) -> Result<TcpListener, ServeError> {
+    let listener = match runtime.has_tokio() {
+        true => tcp_sockets::listen(&SystemSockets, address, TcpProtocol::Tcp),
+        false => Err(io::ErrorKind::Unsupported.into()),
+    };
+    listener.map_err(|cause| not_listening("TCP", address, cause))
 }

@@ -1,15 +1,19 @@
 //! The configuration of QUIC and the UDP sockets of a server.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use marline::{EndpointConfig, MakeObserver, TlsServerConfig, hmac_sha256};
+use marline::proto::WORKER_ID_LEN;
+use marline::runtime::reuse_port;
+use marline::{EndpointConfig, MakeObserver, TlsServerConfig, Worker, hmac_sha256};
 
 use super::tls::settings;
-use super::{ServeError, ServerConfig, Sessions};
+use super::workers::Workers;
+use super::{ServeError, ServerConfig, Sessions, report};
 use crate::runtime::RuntimeHandle;
 use crate::tls::crypto_provider;
-use crate::transport::{QlogBudget, both, endpoint, observer};
+use crate::transport::{QlogBudget, both, observer};
 
 /// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`, and
 /// `sessions` are those that clients may resume; without it, they are in memory. Its logs share `budget`.
@@ -50,32 +54,66 @@ pub(super) fn server_config(
     Ok(server)
 }
 
-/// Opens the UDP socket of a server.
-pub(super) fn server_endpoint(
+/// Opens the UDP sockets of a server: one for each worker.
+pub(super) fn server_endpoints(
     config: &ServerConfig,
-    server: marline::ServerConfig,
+    server: &marline::ServerConfig,
     address: SocketAddr,
-    runtime: &RuntimeHandle,
-) -> Result<marline::Endpoint, ServeError> {
-    let mut settings = config.endpoint.clone();
-    if let Some(settings) = &mut settings {
-        // Endpoints of one server must not choose the same connection IDs.
-        if address != config.listen {
-            let purpose = address.to_string();
-            settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
-        }
+    workers: &Workers,
+) -> Result<Vec<marline::Endpoint>, ServeError> {
+    let runtime = workers.all()[0].runtime().shared();
+    let mut settings = match config.endpoint.clone() {
+        Some(settings) => settings,
+        None => EndpointConfig::from_seed(runtime.seed().map_err(ServeError::Runtime)?),
+    };
+    // Endpoints of one server must not choose the same connection IDs.
+    if config.endpoint.is_some() && address != config.listen {
+        let purpose = address.to_string();
+        settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
     }
     if let Some(state) = &config.state {
-        let seed = || runtime.shared().seed().map_err(ServeError::Runtime);
-        let settings = match &mut settings {
-            Some(settings) => settings,
-            None => settings.insert(EndpointConfig::from_seed(seed()?)),
-        };
-        state.set_keys(settings, address);
+        state.set_keys(&mut settings, address);
     }
-    endpoint(settings, Some(server), address, runtime).map_err(|cause| ServeError::Listen {
+    let len = settings.connection_id_len;
+    if workers.count() > 1 && len < WORKER_ID_LEN {
+        return Err(ServeError::Quic(format!(
+            "connection IDs of {len} bytes cannot carry the number of a worker; set endpoint.connection_id_len to {WORKER_ID_LEN} or more, or workers to 1"
+        )));
+    }
+    open(settings, server, address, workers, config.steering).map_err(|cause| ServeError::Listen {
         protocol: "UDP",
         address,
         cause,
     })
+}
+
+fn open(
+    settings: EndpointConfig,
+    server: &marline::ServerConfig,
+    address: SocketAddr,
+    workers: &Workers,
+    is_steered: bool,
+) -> io::Result<Vec<marline::Endpoint>> {
+    if let [only] = workers.all() {
+        let runtime = Arc::clone(only.runtime().shared());
+        let socket = runtime.bind(address)?;
+        let server = Some(server.clone());
+        return Ok(vec![marline::Endpoint::new(
+            settings, server, socket, runtime,
+        )?]);
+    }
+    let sockets = reuse_port::bind(address, workers.count())?;
+    let count = u8::try_from(workers.count()).unwrap_or(u8::MAX);
+    if is_steered && let Err(error) = reuse_port::steer(&sockets[0], &settings.worker_key, count) {
+        report(&format!(
+            "the kernel does not select the worker of a datagram ({error}): workers pass on those of clients whose port changes"
+        ));
+    }
+    let members = workers.all().iter().zip(sockets).map(|(worker, socket)| {
+        let runtime = Arc::clone(worker.runtime().shared());
+        let socket = runtime.wrap(socket)?;
+        Ok(Worker { socket, runtime })
+    });
+    let members = members.collect::<io::Result<_>>()?;
+    marline::Endpoint::workers(&settings, server, members)
 }

@@ -38,8 +38,8 @@ impl Handle {
 
     /// Replaces certificate, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
-    /// new connections. Sockets, the settings of the endpoint and the state directory, `metrics`, `more_metrics` and
-    /// `runtime` stay as they are.
+    /// new connections. Sockets, workers, the settings of the endpoint and the state directory, `metrics`,
+    /// `more_metrics` and `runtime` stay as they are.
     ///
     /// # Errors
     /// The configuration cannot be used; nothing has changed.
@@ -73,7 +73,9 @@ impl Handle {
             return Ok(());
         }
         for (kept, settings) in context.endpoints.iter().zip(settings) {
-            kept.endpoint.set_server_config(Some(settings));
+            for endpoint in &kept.endpoints {
+                endpoint.set_server_config(Some(settings.clone()));
+            }
         }
         context.logs.set_limits(&config.limits);
         context.metrics.show_log(config.access_log.as_ref());
@@ -89,9 +91,10 @@ impl Handle {
     }
 }
 
-/// An endpoint, and the sessions that its clients may resume.
+/// The endpoints of an address, and the sessions that their clients may resume.
 pub(super) struct QuicEndpoint {
-    pub(super) endpoint: marline::Endpoint,
+    /// By worker. They stay open until all have ended: the kernel numbers the sockets that are open.
+    pub(super) endpoints: Vec<marline::Endpoint>,
     sessions: KeptSessions,
 }
 
@@ -107,8 +110,11 @@ struct OpenSessions {
 }
 
 impl QuicEndpoint {
-    pub(super) fn new(endpoint: marline::Endpoint, sessions: KeptSessions) -> Self {
-        Self { endpoint, sessions }
+    pub(super) fn new(endpoints: Vec<marline::Endpoint>, sessions: KeptSessions) -> Self {
+        Self {
+            endpoints,
+            sessions,
+        }
     }
 
     fn sessions(

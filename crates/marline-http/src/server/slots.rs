@@ -41,8 +41,9 @@ impl Context {
     fn evict_idle_for(&self, address: IpAddr) -> bool {
         let over_tcp = || self.admission.evict_idle_for(address);
         let over_quic = || {
-            let mut endpoints = self.endpoints.iter();
-            endpoints.any(|quic| quic.endpoint.evict_idle_for(address))
+            // That of any worker ends one of any.
+            let mut endpoints = self.endpoints.iter().map(|quic| &quic.endpoints[0]);
+            endpoints.any(|endpoint| endpoint.evict_idle_for(address))
         };
         match self.admission.open() > self.max_connections as u64 / 2 {
             true => over_tcp() || over_quic(),

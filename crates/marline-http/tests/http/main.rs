@@ -34,3 +34,5 @@ mod tls;
 mod transfers;
 mod trusted;
 mod uploads;
+#[cfg(target_os = "linux")]
+mod workers;

@@ -38,6 +38,9 @@ pub struct ServerArgs {
     /// The congestion controller, for programs that take a name: marline's and the kernel's.
     #[arg(long)]
     pub congestion: Option<String>,
+    /// Threads that serve connections, for programs that may have several: marline's.
+    #[arg(long, default_value_t = 1)]
+    pub workers: usize,
 }
 
 /// A client.

@@ -1,7 +1,10 @@
 //! The benchmark program of marline.
 
+use std::future::pending;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 
 use bench_kit::client::{self, Stack};
 use bench_kit::{
@@ -9,10 +12,14 @@ use bench_kit::{
     socket, tls,
 };
 use marline::congestion::{Algorithm, CONTROLLERS};
+use marline::runtime::reuse_port;
 use marline::{
     Bytes, ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, Runtime as _,
     SendStream, ServerConfig, TlsClientConfig, TlsServerConfig, TokioRuntime, TransportConfig,
+    Worker,
 };
+use tokio::runtime::{Builder, Handle};
+use tokio::task::JoinSet;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -56,9 +63,38 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     // All clients have one address; the others limit nothing by it.
     settings.clients.max_connections_per_address = usize::MAX;
     settings.clients.max_connections_per_prefix = usize::MAX;
-    let socket = runtime.bind(args.listen)?;
-    let endpoint = Endpoint::new(settings, Some(config), socket, runtime)?;
-    control::serve(endpoint.local_addr());
+    let sockets = reuse_port::bind(args.listen, args.workers)?;
+    if args.workers > 1 {
+        let workers = args.workers.try_into()?;
+        reuse_port::steer(&sockets[0], &settings.worker_key, workers)?;
+    }
+    // The first worker runs here, and each other one on a thread of its own.
+    let mut handles = vec![Handle::current()];
+    for _ in 1..args.workers {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        handles.push(runtime.handle().clone());
+        thread::spawn(move || runtime.block_on(pending::<()>()));
+    }
+    let workers = handles.iter().zip(sockets).map(|(handle, socket)| {
+        let runtime = Arc::new(TokioRuntime::of(handle.clone()));
+        let socket = runtime.wrap(socket)?;
+        Ok(Worker { socket, runtime })
+    });
+    let workers = workers.collect::<io::Result<_>>()?;
+    let endpoints = Endpoint::workers(&settings, &config, workers)?;
+    control::serve(endpoints[0].local_addr());
+    let accepting = endpoints.into_iter().zip(handles);
+    let mut accepting: JoinSet<()> =
+        accepting.fold(JoinSet::new(), |mut all, (endpoint, handle)| {
+            all.spawn_on(accept(endpoint), &handle);
+            all
+        });
+    accepting.join_next().await;
+    Ok(())
+}
+
+/// Answers the requests of the connections of one endpoint.
+async fn accept(endpoint: Endpoint) {
     let chunk = client::chunk();
     while let Some(connecting) = endpoint.accept().await {
         let chunk = chunk.clone();
@@ -71,7 +107,6 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
             }
         });
     }
-    Ok(())
 }
 
 async fn answer(mut send: SendStream, mut recv: RecvStream, chunk: Bytes) -> anyhow::Result<()> {
