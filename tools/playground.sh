@@ -18,10 +18,10 @@ if command -v rustup >/dev/null && ! rustup target list --installed | grep -q "^
 fi
 
 out=target/playground
-(cd playground && "$CARGO" build --quiet --locked --release --lib --target "$target" && "$CARGO" build --quiet --locked)
+(cd playground && "$CARGO" build --quiet --release --lib --target "$target" && "$CARGO" build --quiet)
 rm -rf "$out"
 mkdir -p "$out"
-(cd playground && "$CARGO" test --quiet --locked --lib)
+(cd playground && "$CARGO" test --quiet --lib)
 cp playground/page/* "$out"
 cp "target/$target/release/marline_playground.wasm" "$out/playground.wasm"
 

@@ -1,7 +1,7 @@
 // The page: reads the form, has a worker for each of the two systems run the simulator, and draws what they answer.
 
 const SYSTEMS = [
-  ["rfc", "CUBIC, as in the RFCs", "QUIC as its RFCs describe it: 10 packets at first, HyStart++, CUBIC, fixed thresholds of loss."],
+  ["rfc", "CUBIC, as in the RFCs", "QUIC as its RFCs describe it: 10 packets at first, HyStart\u2060+\u2060+, CUBIC, fixed thresholds of loss."],
   ["default", "marline", "As it comes: the controller “wireless”, which does not take every loss for congestion."],
   ["default-cubic", "marline with CUBIC", "marline's start, loss detection and acknowledgments, with CUBIC."],
   ["default-bbr3", "marline with BBRv3", "marline's start, loss detection and acknowledgments, with version 3 of BBR."],
@@ -25,7 +25,7 @@ function make(name, attributes = {}, ...children) {
 }
 const draw = (name, attributes, ...children) => make(name, { ...attributes, svg: true }, ...children);
 
-const seconds = (value) => `${value.toFixed(value < 10 ? 2 : 1)} s`;
+const seconds = (value) => `${value.toFixed(value < 10 ? 2 : 1)}\u00a0s`;
 /** Pictures are drawn in the width that they have, so that their text is readable. */
 const narrow = () => matchMedia("(max-width: 640px)").matches;
 const number = (value) => value.toLocaleString("en");
