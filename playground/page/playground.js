@@ -11,7 +11,8 @@ const SYSTEMS = [
 const DEFAULTS = ["rfc", "default"];
 const SIDES = ["a", "b"];
 const SVG = "http://www.w3.org/2000/svg";
-const PLAYED_TOGETHER = 1000;
+/** Steps of the slider of time. */
+const STEPS = 1000;
 
 const $ = (id) => document.getElementById(id);
 const system = (name) => SYSTEMS.find(([known]) => known === name);
@@ -95,7 +96,7 @@ function recall() {
     const field = $(id);
     const before = field.value;
     field.value = value;
-    if (!field.checkValidity() || field.value === "" && value !== "") field.value = before;
+    if (!field.checkValidity() || (field.value === "" && value !== "")) field.value = before;
   }
 }
 
@@ -185,11 +186,14 @@ function headline(runs) {
 let frame = null;
 let moments = [];
 let horizon = 1;
+let shown = [];
 
 function show(runs, asked) {
   horizon = Math.max(...runs.map((run) => (end(run) === Infinity ? last(run) : end(run))));
   $("answer").textContent = headline(runs);
-  $("draw").textContent = `seed ${runs[0].settings.seed}; another one loses other packets.`;
+  $("draw").textContent = `seed ${runs[0].settings.seed};`;
+  shown = runs;
+  $("draws").replaceChildren();
   moments = [];
   $("race").replaceChildren(...runs.map(race));
   const isPage = runs[0].settings.content === "page";
@@ -198,6 +202,8 @@ function show(runs, asked) {
   $("rates").replaceChildren(rates(runs));
   $("numbers").replaceChildren(...numbers(runs));
   $("results").hidden = false;
+  // Nobody watches for two minutes.
+  $("speed").value = horizon > 20 ? "10" : horizon > 8 ? "4" : "1";
   moveTo(horizon);
   if (!asked) return;
   $("results").scrollIntoView({ block: "start" });
@@ -238,20 +244,20 @@ function race(run, side) {
       ? Math.max(0, Math.min(1, (all / total) * cells - index))
       : bytes[index] / objects[index].size));
     const done = objects.filter(({ finished_ns: ns }) => at(ns) <= now).length;
-    const complete = now >= end(run) ? `complete after ${seconds(end(run))}` : isFile ? "loading" : `${done} of ${objects.length} objects complete`;
+    const complete = now >= end(run) ? `complete after ${seconds(end(run))}` : isFile ? "not complete" : `${done} of ${objects.length} objects complete`;
     state.textContent = `${complete}, ${number(Math.round(all / 1000))} kB of content`;
   });
   return make("div", { class: "side" }, heading(run, side), state, picture);
 }
 
-/** Ticks of an axis of time. */
-function ticks() {
-  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30].find((step) => horizon / step <= 6) ?? 60;
-  return Array.from({ length: Math.floor(horizon / step + 1e-9) + 1 }, (_, index) => Number((index * step).toFixed(1)));
+/** Ticks of an axis of time that ends at `most` seconds. */
+function ticks(most) {
+  const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30].find((step) => most / step <= 6) ?? 60;
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => Number((index * step).toFixed(1)));
 }
 
-function axis(x, top, bottom) {
-  return ticks().flatMap((tick) => [
+function axis(x, top, bottom, most = horizon) {
+  return ticks(most).flatMap((tick) => [
     draw("line", { x1: x(tick), x2: x(tick), y1: top, y2: bottom, class: "axis" }),
     draw("text", { x: x(tick), y: bottom + 14, "text-anchor": "middle" }, tick === 0 ? "0 s" : String(tick)),
   ]);
@@ -352,11 +358,61 @@ function numbers(runs) {
   return [caption, head, body];
 }
 
+// Other draws
+
+const DRAWS = 10;
+
+/** Runs both systems with further seeds, and shows how long each took. */
+async function compare() {
+  const runs = shown;
+  $("more").disabled = true;
+  const ends = runs.map((run) => [end(run)]);
+  try {
+    await Promise.all(runs.map(async ({ settings }, side) => {
+      for (let draw = 1; draw < DRAWS; draw++) {
+        const { answer } = await call("run", { ...settings, seed: settings.seed + draw });
+        if (answer.error) throw new Error(answer.error);
+        ends[side].push(end(answer));
+        if (shown === runs) $("draws").textContent = `Computing: ${ends.flat().length} of ${DRAWS * runs.length} runs`;
+      }
+    }));
+    // Unless other settings were chosen meanwhile.
+    if (shown === runs) $("draws").replaceChildren(strips(runs, ends));
+  } catch (error) {
+    $("draws").textContent = `A load failed: ${error.message}`;
+  } finally {
+    $("more").disabled = false;
+  }
+}
+
+/** A row of dots for each system, with its median. */
+function strips(runs, ends) {
+  const [width, left, right, row] = [narrow() ? 360 : 1160, 12, 12, 34];
+  const complete = ends.flat().filter((time) => time !== Infinity);
+  const most = Math.max(...complete, 0.1) * (complete.length < ends.flat().length ? 1.1 : 1);
+  const x = (time) => left + (Math.min(time, most) / most) * (width - left - right);
+  const time = (value) => (value === Infinity ? "more than two minutes" : seconds(value));
+  const picture = draw("svg", { viewBox: `0 0 ${width} ${row * runs.length + 22}`, "aria-hidden": "true" }, ...axis(x, 0, row * runs.length, most));
+  const texts = runs.map((run, side) => {
+    const sorted = [...ends[side]].sort((a, b) => a - b);
+    const [lower, upper] = [sorted[DRAWS / 2 - 1], sorted[DRAWS / 2]];
+    const middle = upper === Infinity ? upper : (lower + upper) / 2;
+    const y = row * (side + 0.5);
+    picture.append(
+      ...sorted.map((value) => draw("circle", { cx: x(value), cy: y, r: 5, class: `dot fill-${SIDES[side]}` })),
+      draw("line", { x1: x(middle), x2: x(middle), y1: y - 12, y2: y + 12, class: `tick-${SIDES[side]} median` }),
+    );
+    const span = sorted[0] === Infinity ? `all ${DRAWS} took ${time(sorted[0])}` : `median ${time(middle)}, from ${time(sorted[0])} to ${time(sorted.at(-1))}`;
+    return make("p", { class: "state" }, make("span", { class: `key ${SIDES[side]}`, "aria-hidden": "true" }), `${run.name}: ${span}`);
+  });
+  return make("div", { class: "side" }, ...texts, picture);
+}
+
 // The race
 
 function moveTo(time) {
   for (const moment of moments) moment(time);
-  $("time").value = String(Math.round((time / horizon) * PLAYED_TOGETHER));
+  $("time").value = String(Math.round((time / horizon) * STEPS));
   $("time").setAttribute("aria-valuetext", seconds(time));
   $("time-shown").value = seconds(time);
 }
@@ -369,7 +425,7 @@ function stop() {
 
 function play() {
   stop();
-  const from = Number($("time").value) / PLAYED_TOGETHER * horizon;
+  const from = Number($("time").value) / STEPS * horizon;
   let time = from >= horizon ? 0 : from;
   let before = null;
   $("play").textContent = "Pause";
@@ -383,10 +439,11 @@ function play() {
   frame = requestAnimationFrame(step);
 }
 
+$("more").onclick = compare;
 $("play").onclick = () => (frame === null ? play() : stop());
 $("time").oninput = () => {
   stop();
-  moveTo(Number($("time").value) / PLAYED_TOGETHER * horizon);
+  moveTo(Number($("time").value) / STEPS * horizon);
 };
 
 // The beginning
