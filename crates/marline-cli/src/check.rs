@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use marline::{Runtime, TokioRuntime};
-use marline_http::proxy::UpstreamMetrics;
+use marline_http::proxy::{UpstreamMetrics, UpstreamUrl};
 use marline_http::server::Identity;
 use marline_site::{Rules, SiteConfig, identities, sites};
 
@@ -15,7 +15,8 @@ use crate::{proxy, serve};
 /// Check a configuration file, and say what it means
 ///
 /// Reads the file as `marline serve --config FILE` would, with the certificates, users, error pages and directories that it names,
-/// and listens nowhere. Applications are looked up, and not asked. The status is 0 if the server would start.
+/// and listens nowhere. Names of applications must have addresses; the applications are not asked. The status is 0 if everything is as
+/// it has to be.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  marline check site.toml\n  marline check --proxy proxy.toml")]
 pub(crate) struct Arguments {
@@ -64,10 +65,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     for site in &of_file {
         print_site(site)?;
     }
+    let mut unresolved = Vec::new();
     for upstream in of_file.iter().flat_map(upstreams) {
-        warn_of_host(&upstream).await;
+        unresolved.extend(unresolved_host(upstream).await);
+        warn_of_socket(upstream);
     }
-    Ok(())
+    match unresolved.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Failed(unresolved.join("; "))),
+    }
 }
 
 fn print_site(site: &SiteConfig) -> Result<(), Failure> {
@@ -131,20 +137,28 @@ fn described(rules: &Rules, without: &str) -> String {
     parts.join(", ")
 }
 
-/// Host and port of each application of a site.
-fn upstreams(site: &SiteConfig) -> Vec<String> {
+/// The applications of a site.
+fn upstreams(site: &SiteConfig) -> impl Iterator<Item = &UpstreamUrl> {
     let routes = site.routes.iter().map(|route| &route.rules);
     let rules = routes.chain([&site.rules]);
     let proxies = rules.filter_map(|rules| rules.proxy.as_ref());
-    let urls = proxies.flat_map(|proxy| &proxy.upstreams);
-    urls.map(|url| url.authority().to_string()).collect()
+    proxies.flat_map(|proxy| &proxy.upstreams)
 }
 
-/// Prints if `authority` has no address now. The server would start nevertheless: an application may come later.
-async fn warn_of_host(authority: &str) {
-    if let Err(error) = tokio::net::lookup_host(authority).await {
-        print_message(&format!(
-            "the application {authority} has no address: {error}"
-        ));
+/// The message about an application whose host has no address now. A running server would go on, and resolve it again.
+async fn unresolved_host(upstream: &UpstreamUrl) -> Option<String> {
+    let host = upstream.host()?.as_str();
+    let error = tokio::net::lookup_host(host).await.err()?;
+    Some(format!(
+        "the application {upstream} has no address: {error}; check its name, and the name servers of this machine"
+    ))
+}
+
+/// Prints if there is no Unix socket of the application now. The server would start nevertheless: an application may come later.
+fn warn_of_socket(upstream: &UpstreamUrl) {
+    if let Some(path) = upstream.socket()
+        && !path.exists()
+    {
+        print_message(&format!("there is no socket {}", path.display()));
     }
 }

@@ -234,6 +234,9 @@ impl ConfigFile {
         for path in paths.into_iter().flatten() {
             *path = base.join(&path);
         }
+        if let Some(proxy) = &mut file.proxy {
+            proxy.resolve(base);
+        }
         for site in &mut file.sites {
             site.resolve(base);
         }

@@ -323,6 +323,16 @@ pub const MAX_UPSTREAM_HEADER_BYTES: usize = 64 * 1024;
 /// restart.
 pub const UPSTREAM_FAIL_TIME: Duration = Duration::from_secs(10);
 
+/// The time after which the name of an application is resolved again: that of records of services in clusters, as 30 s in
+/// Kubernetes.
+pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The least time between two resolutions of a name whose addresses cannot be reached.
+pub const LEAST_RESOLVE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Addresses of one name that are used: more than an answer over UDP has.
+pub const MAX_UPSTREAM_ADDRESSES: usize = 64;
+
 /// The time between two checks of an application's health.
 pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 

@@ -176,6 +176,9 @@ impl Rules {
         for page in &mut self.error_pages {
             page.text = base.join(&page.text).display().to_string();
         }
+        if let Some(proxy) = &mut self.proxy {
+            proxy.resolve(base);
+        }
     }
 }
 
@@ -348,7 +351,7 @@ macro_rules! with_rules {
             &List {
                 key: "to",
                 domain: Domain::text("an application, as \"http://127.0.0.1:8000\""),
-                about: "The applications, which take turns: http:// for HTTP/1.1, h2c:// for HTTP/2; the table `proxy` has their settings",
+                about: "The applications, which take turns: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket; the table `proxy` has their settings",
                 field: |c: &mut $owner| upstreams(&mut c.rules),
             },
             &Table {

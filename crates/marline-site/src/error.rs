@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use marline_http::proxy::UpstreamTlsError;
 use marline_http::server::IdentityError;
 
 use crate::users::BasicAuthError;
@@ -89,6 +90,14 @@ pub enum SiteError {
         second: String,
         /// The name.
         name: String,
+    },
+    /// TLS to applications cannot be used.
+    #[error("{place}: {cause}")]
+    UpstreamTls {
+        /// The site or the route.
+        place: String,
+        /// The problem.
+        cause: UpstreamTlsError,
     },
     /// A file of users cannot be used.
     #[error(transparent)]

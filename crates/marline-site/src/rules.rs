@@ -130,11 +130,15 @@ impl Compiled {
             hsts: rules.hsts.and_then(hsts),
             cors: Cors::new(&rules.cors),
             pages: ErrorPages::read(&rules.error_pages)?,
-            answers: Self::answers(rules, metrics)?,
+            answers: Self::answers(rules, place, metrics)?,
         })
     }
 
-    fn answers(rules: &Rules, metrics: &UpstreamMetrics) -> Result<Option<Answers>, SiteError> {
+    fn answers(
+        rules: &Rules,
+        place: &str,
+        metrics: &UpstreamMetrics,
+    ) -> Result<Option<Answers>, SiteError> {
         let status = |default| {
             let status = rules
                 .status
@@ -163,7 +167,13 @@ impl Compiled {
                     Ok(files.answer(request, host, rest).await)
                 }
             })),
-            (None, Some(proxy)) => reverse_proxy(proxy.clone(), metrics),
+            (None, Some(proxy)) => {
+                let site = reverse_proxy(proxy.clone(), metrics);
+                site.map_err(|cause| SiteError::UpstreamTls {
+                    place: place.to_owned(),
+                    cause,
+                })?
+            }
             (None, None) => return Ok(None),
         };
         let site = match rules.compress.unwrap_or(is_files) {

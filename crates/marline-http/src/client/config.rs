@@ -20,6 +20,7 @@ use super::proxies::Proxies;
 use super::trusted::Trusted;
 use crate::file::read_regular_file;
 use crate::pipes::PipesConfig;
+use crate::server::Identity;
 use crate::tcp::{TcpProtocol, TcpSockets};
 use crate::tls::TlsVersions;
 use crate::tls::crypto_provider;
@@ -62,7 +63,7 @@ impl HttpVersion {
     }
 
     /// The protocol's name in TLS (RFC 7301).
-    pub(super) fn alpn(self) -> &'static [u8] {
+    pub(crate) fn alpn(self) -> &'static [u8] {
         match self {
             Self::Http11 | Self::Http11Cleartext => b"http/1.1",
             Self::Http2 => b"h2",
@@ -115,6 +116,8 @@ pub struct ClientConfig {
     pub or_http11: bool,
     /// The certificates to trust.
     pub trust: Trust,
+    /// The certificate, with its key, for servers that ask for one.
+    pub identity: Option<Identity>,
     /// The versions of TLS over TCP. QUIC always uses TLS 1.3.
     pub tls: TlsVersions,
     /// Header fields of every request.
@@ -169,6 +172,7 @@ impl Default for ClientConfig {
             fallback: false,
             or_http11: false,
             trust: Trust::default(),
+            identity: None,
             tls: TlsVersions::default(),
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
@@ -205,7 +209,7 @@ impl ClientConfig {
     }
 
     /// The verifier of server certificates.
-    pub(super) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
+    pub(crate) fn verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, ClientError> {
         let provider = crypto_provider(self.quic.chacha20_only);
         Ok(match &self.trust {
             Trust::Insecure => Arc::new(Insecure(provider)),
@@ -223,7 +227,7 @@ impl ClientConfig {
     }
 
     /// TLS settings for these versions of TLS, with the decisions of `verifier`.
-    pub(super) fn tls(
+    pub(crate) fn tls(
         &self,
         versions: &[&'static rustls::SupportedProtocolVersion],
         verifier: Arc<dyn ServerCertVerifier>,
@@ -232,10 +236,15 @@ impl ClientConfig {
         let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
             .map_err(|error| ClientError::Quic(error.to_string()))?;
-        let mut tls = builder
+        let builder = builder
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(verifier);
+        let mut tls = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => builder
+                .with_client_auth_cert(identity.chain().to_vec(), identity.key())
+                .map_err(ClientError::Identity)?,
+        };
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
         if self.version == HttpVersion::Http2 && self.or_http11 {
             tls.alpn_protocols.push(HttpVersion::Http11.alpn().to_vec());

@@ -108,6 +108,9 @@ pub enum ClientError {
         /// The error of TLS.
         cause: BoxError,
     },
+    /// TLS cannot use the client's own certificate.
+    #[error("cannot present the client's certificate: {0}")]
+    Identity(#[source] rustls::Error),
     /// The server does not support the version of HTTP.
     #[error("{host} does not support {wanted}: {cause}")]
     WrongProtocol {

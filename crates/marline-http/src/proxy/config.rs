@@ -1,92 +1,13 @@
 //! The configuration of a reverse proxy.
 
-use std::fmt;
-use std::str::FromStr;
+use std::path::Path;
 use std::time::Duration;
 
-use http::Uri;
-use http::uri::{Authority, Scheme};
-use marline::settings::{
-    Derived, Domain, Field, FieldValue, Named, Settings, Value, Word, text_values,
-};
+use marline::settings::{Domain, Field, List, Named, Settings, Table, Word};
 
-use crate::authority::port_of;
+use super::tls::UpstreamTls;
+use super::url::UpstreamUrl;
 use crate::limits;
-
-/// An application that a proxy passes requests to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UpstreamUrl {
-    authority: Authority,
-    http2: bool,
-}
-
-impl UpstreamUrl {
-    /// Host and port.
-    pub fn authority(&self) -> &Authority {
-        &self.authority
-    }
-
-    /// Whether the proxy uses HTTP/2 without TLS, instead of HTTP/1.1.
-    pub fn is_http2(&self) -> bool {
-        self.http2
-    }
-}
-
-impl fmt::Display for UpstreamUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.http2 { "h2c" } else { "http" };
-        write!(f, "{scheme}://{}", self.authority)
-    }
-}
-
-/// A text is not the URL of an application that a proxy can pass requests to.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{text:?} is not an application: {reason}; write http://HOST:PORT, or h2c://HOST:PORT for HTTP/2"
-)]
-pub struct InvalidUpstream {
-    text: String,
-    reason: &'static str,
-}
-
-impl FromStr for UpstreamUrl {
-    type Err = InvalidUpstream;
-
-    fn from_str(text: &str) -> Result<Self, InvalidUpstream> {
-        let invalid = |reason| InvalidUpstream {
-            text: text.to_owned(),
-            reason,
-        };
-        let uri: Uri = text.parse().map_err(|_| invalid("it is not a URL"))?;
-        let http2 = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if scheme.as_str() == "h2c" => true,
-            Some(scheme) if *scheme == Scheme::HTTPS => {
-                return Err(invalid("applications are reached without TLS"));
-            }
-            Some(_) => return Err(invalid("its scheme is not supported")),
-            None => return Err(invalid("it has no scheme")),
-        };
-        let authority = uri.authority().ok_or_else(|| invalid("it has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(invalid("it has a user"));
-        }
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
-            return Err(invalid("it has a path, and requests keep theirs"));
-        }
-        let port =
-            port_of(authority).map_err(|_| invalid("its port is not a number below 65536"))?;
-        let authority = match port {
-            Some(_) => authority.clone(),
-            None => format!("{}:80", authority.host())
-                .parse()
-                .map_err(|_| invalid("its host is invalid"))?,
-        };
-        Ok(Self { authority, http2 })
-    }
-}
-
-text_values!(UpstreamUrl);
 
 /// The fields that tell the application about the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,11 +114,14 @@ impl Named for RewriteFields {
 pub struct ProxyConfig {
     /// The applications, which take turns.
     pub upstreams: Vec<UpstreamUrl>,
+    /// TLS to those at `https://`.
+    pub tls: UpstreamTls,
     /// The fields that tell the application about the client.
     pub forwarded: ForwardedFields,
     /// The treatment of fields about the client that the client itself has sent.
     pub client_fields: ClientFields,
-    /// Whether the application gets the `Host` of the client, rather than its own. HTTP/1.1 only.
+    /// Whether the application gets the host of the client's request, rather than its own: in `Host`, or in `:authority` of
+    /// HTTP/2.
     pub preserve_host: bool,
     /// The time limit for connecting to an application.
     pub connect_timeout: Duration,
@@ -225,6 +149,8 @@ pub struct ProxyConfig {
     /// The time for which an application gets no requests after it could not be reached, if there
     /// are others.
     pub fail_time: Duration,
+    /// The time after which the names of applications are resolved again.
+    pub resolve_interval: Duration,
     /// The path that is requested to check whether an application works; without it, requests of
     /// clients show that.
     pub health_path: Option<String>,
@@ -238,22 +164,20 @@ const WAIT: Domain = Domain::time(Duration::from_millis(1), Duration::from_secs(
 impl ProxyConfig {
     /// Its keys in settings.
     pub const SETTINGS: Settings<Self> = &[
-        &Derived {
+        &List {
             key: "to",
-            domain: Domain::text(
-                "an application, as \"http://127.0.0.1:8000\", or several with commas between them",
-            ),
-            about: "The applications, which take turns: `http://` for HTTP/1.1, `h2c://` for HTTP/2",
-            get: |c: &Self| Some(c.to_text().to_value()),
-            set: |c: &mut Self, value: &Value| {
-                let text = String::from_value(value).unwrap_or_default();
-                c.upstreams = text
-                    .split(',')
-                    .map(|url| url.trim().parse())
-                    .collect::<Result<_, InvalidUpstream>>()
-                    .map_err(|error| error.to_string())?;
-                Ok(())
-            },
+            domain: Domain::text("an application, as \"http://127.0.0.1:8000\""),
+            about: "The applications, which take turns: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket",
+            field: |c: &mut Self| &mut c.upstreams,
+        },
+        &Table {
+            key: "tls",
+            about: "How applications at https:// are verified, and what is presented to them",
+            settings: UpstreamTls::SETTINGS,
+            bases: &[],
+            get: |c: &Self| Some(&c.tls),
+            open: |c: &mut Self| &mut c.tls,
+            off: None,
         },
         &Field::new(
             "forwarded",
@@ -270,7 +194,7 @@ impl ProxyConfig {
         &Field::new(
             "preserve_host",
             Domain::SWITCH,
-            "Whether the application gets the host of the client's request in `Host`; HTTP/1.1 only",
+            "Whether the application gets the host of the client's request, in Host or :authority, rather than that of its URL",
             |c: &mut Self| &mut c.preserve_host,
         ),
         &Field::new(
@@ -340,6 +264,12 @@ impl ProxyConfig {
             |c: &mut Self| &mut c.fail_time,
         ),
         &Field::new(
+            "resolve_interval",
+            WAIT,
+            "The time after which the names of applications are resolved again; requests use all addresses of a name in turn",
+            |c: &mut Self| &mut c.resolve_interval,
+        ),
+        &Field::new(
             "health_path",
             Domain::text("a path, as \"/health\""),
             "The path requested to check whether an application works; without it, requests of clients show it",
@@ -353,16 +283,19 @@ impl ProxyConfig {
         ),
     ];
 
-    /// The applications as written in settings; `None` without any.
-    fn to_text(&self) -> Option<String> {
-        let urls: Vec<_> = self.upstreams.iter().map(ToString::to_string).collect();
-        (!urls.is_empty()).then(|| urls.join(", "))
+    /// Makes its paths relative to `base`.
+    pub fn resolve(&mut self, base: &Path) {
+        self.tls.resolve(base);
+        for url in &mut self.upstreams {
+            url.resolve(base);
+        }
     }
 
     /// Passes requests to `upstreams`, with the default settings.
     pub fn to(upstreams: Vec<UpstreamUrl>) -> Self {
         Self {
             upstreams,
+            tls: UpstreamTls::default(),
             forwarded: ForwardedFields::default(),
             client_fields: ClientFields::default(),
             preserve_host: true,
@@ -377,6 +310,7 @@ impl ProxyConfig {
             max_header_fields: limits::MAX_HEADER_FIELDS,
             rewrite_fields: RewriteFields::default(),
             fail_time: limits::UPSTREAM_FAIL_TIME,
+            resolve_interval: limits::RESOLVE_INTERVAL,
             health_path: None,
             health_interval: limits::HEALTH_INTERVAL,
         }
@@ -393,28 +327,6 @@ impl Default for ProxyConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_application_is_a_host_with_or_without_a_port() {
-        for (text, shown) in [
-            ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
-            ("http://app/", "http://app:80"),
-            ("h2c://[::1]:50051", "h2c://[::1]:50051"),
-        ] {
-            assert_eq!(text.parse::<UpstreamUrl>().unwrap().to_string(), shown);
-        }
-        for (text, words) in [
-            ("https://app", "without TLS"),
-            ("app:8000", "no scheme"),
-            ("ftp://app", "its scheme is not supported"),
-            ("http://app/base", "has a path"),
-            ("http://user@app", "has a user"),
-            ("", "not a URL"),
-        ] {
-            let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();
-            assert!(error.contains(words), "{error}");
-        }
-    }
 
     #[test]
     fn every_setting_has_a_key() {

@@ -23,6 +23,12 @@ pub(crate) enum Failure {
     /// Connecting took too long.
     #[error("the server behind this proxy cannot be reached: no answer within {} s", .0.as_secs_f64())]
     ConnectTimeout(Duration),
+    /// Its certificate is not accepted; the text, which may name other hosts, is for the log only.
+    #[error("the server behind this proxy has a certificate that this proxy does not accept")]
+    Certificate(String),
+    /// TLS failed; the text is for the log only.
+    #[error("the server behind this proxy cannot be reached: TLS failed")]
+    Tls(String),
     /// There was no response in time.
     #[error("the server behind this proxy did not respond within {} s", .0.as_secs_f64())]
     ResponseTimeout(Duration),
@@ -56,7 +62,11 @@ impl Failure {
     /// The status of the answer.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Connect(_) | Self::Response(_) | Self::ProxyLoop => StatusCode::BAD_GATEWAY,
+            Self::Connect(_)
+            | Self::Certificate(_)
+            | Self::Tls(_)
+            | Self::Response(_)
+            | Self::ProxyLoop => StatusCode::BAD_GATEWAY,
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Content(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -71,12 +81,22 @@ impl Failure {
         match self {
             Self::Connect(_) => "destination_unavailable",
             Self::ConnectTimeout(_) => "connection_timeout",
+            Self::Certificate(_) => "tls_certificate_error",
+            Self::Tls(_) => "tls_protocol_error",
             Self::ResponseTimeout(_) => "http_response_timeout",
             Self::Response(_) => "http_response_incomplete",
             Self::Busy => "connection_limit_reached",
             Self::Content(_) | Self::Malformed(_) => "http_request_error",
             Self::Refused(_) | Self::Forbidden(_) | Self::Misdirected(_) => "http_request_denied",
             Self::ProxyLoop => "proxy_loop_detected",
+        }
+    }
+
+    /// The reason for the log of the proxy.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Certificate(detail) | Self::Tls(detail) => format!("{self}: {detail}"),
+            other => other.to_string(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::{CONNECTION, HOST, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
-use http::{Request, StatusCode};
+use http::{Request, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
 use tokio::time::{sleep, timeout};
 
@@ -25,20 +25,25 @@ pub(super) async fn watch(upstream: Weak<Upstream>, path: PathAndQuery, interval
 
 /// Whether the answer is a success or a redirect.
 async fn is_answered(upstream: &Arc<Upstream>, path: PathAndQuery) -> bool {
-    let mut request = Request::new(());
-    *request.uri_mut() = upstream.target(path);
-    let headers = request.headers_mut();
-    if let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
-        headers.insert(HOST, host);
-    }
-    headers.insert(USER_AGENT, HeaderValue::from_static("marline-health"));
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    if upstream.url().is_http2() {
-        headers.remove(CONNECTION);
-        headers.remove(HOST);
-    }
+    let request = |version| {
+        let mut request = Request::new(());
+        let agent = HeaderValue::from_static("marline-health");
+        request.headers_mut().insert(USER_AGENT, agent);
+        if version >= Version::HTTP_2 {
+            *request.uri_mut() = upstream.target(None, path.clone());
+            *request.version_mut() = version;
+            return request;
+        }
+        *request.uri_mut() = Uri::from(path.clone());
+        let headers = request.headers_mut();
+        if let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
+            headers.insert(HOST, host);
+        }
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        request
+    };
     let content = HeldBody::new(Body::empty(), false, &http::Extensions::new());
-    let Ok(response) = upstream.send(request, &content).await else {
+    let Ok(response) = upstream.send(request, &content, false).await else {
         return false;
     };
     let status: StatusCode = response.status();

@@ -2,7 +2,7 @@
 //! gateway to an origin that a [`Client`](crate::client::Client) reaches, a forward proxy to the client's destination.
 //!
 //! ```text
-//! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1 or 2 without TLS -> application
+//! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1 or 2, with or without TLS -> application
 //!                                         |
 //!                                       fields: what belongs to one connection, and who the client is
 //! ```
@@ -21,16 +21,18 @@ mod request_slots;
 mod reverse;
 #[cfg(test)]
 mod testing;
+mod tls;
 mod tunnel;
 mod upstream;
 mod upstream_metrics;
+mod url;
 mod websocket;
 
-pub use self::config::{
-    ClientFields, ForwardedFields, InvalidUpstream, ProxyConfig, RewriteFields, UpstreamUrl,
-};
+pub use self::config::{ClientFields, ForwardedFields, ProxyConfig, RewriteFields};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
 pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
+pub use self::tls::{InvalidTlsName, TlsName, UpstreamTls, UpstreamTlsError};
 pub use self::upstream_metrics::UpstreamMetrics;
+pub use self::url::{InvalidUpstream, UpstreamProtocol, UpstreamUrl};

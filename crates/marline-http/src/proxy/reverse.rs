@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+};
 use http::uri::PathAndQuery;
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use marline_h3::Protocol;
 use tokio::time::timeout;
 use tower::service_fn;
@@ -22,10 +23,11 @@ use super::failure::Failure;
 use super::fields::{self, Received};
 use super::health;
 use super::request_body::HeldBody;
+use super::tls::UpstreamTlsError;
 use super::upstream::{Slot, Upstream, Upstreams};
 use super::upstream_metrics::UpstreamMetrics;
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
-use crate::body::{Body, with_source};
+use crate::body::Body;
 use crate::content::is_bodiless;
 use crate::header;
 use crate::interim::Interim;
@@ -36,14 +38,20 @@ use crate::whole::Whole;
 /// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
 /// fast as the slower end takes it. `metrics` count what applications do.
 ///
+/// # Errors
+/// The settings of TLS cannot be used.
+///
 /// # Panics
 /// If it is called outside of a tokio runtime and [`ProxyConfig::health_path`] is set.
-pub fn reverse_proxy(config: ProxyConfig, metrics: &UpstreamMetrics) -> Site {
-    let proxy = Arc::new(Proxy::new(config, metrics));
-    BoxCloneSyncService::new(service_fn(move |request| {
+pub fn reverse_proxy(
+    config: ProxyConfig,
+    metrics: &UpstreamMetrics,
+) -> Result<Site, UpstreamTlsError> {
+    let proxy = Arc::new(Proxy::new(config, metrics)?);
+    Ok(BoxCloneSyncService::new(service_fn(move |request| {
         let proxy = Arc::clone(&proxy);
         async move { Ok(proxy.answer(request).await) }
-    }))
+    })))
 }
 
 struct Proxy {
@@ -53,7 +61,7 @@ struct Proxy {
 
 /// A response, the application that it is from, and the place of its request.
 struct Answered {
-    response: Response<Incoming>,
+    response: Response<Body>,
     upstream: Arc<Upstream>,
     slot: Slot,
 }
@@ -76,7 +84,7 @@ impl From<Failure> for Unanswered {
 impl Unanswered {
     fn into_response(self) -> Response<Body> {
         let url = self.upstream.map(|upstream| upstream.url().to_string());
-        let reason = Some(self.failure.to_string());
+        let reason = Some(self.failure.reason());
         let passed = PassedOn::to(url.unwrap_or_default(), reason);
         let mut response = self.failure.into_response();
         response.extensions_mut().insert(passed);
@@ -85,8 +93,8 @@ impl Unanswered {
 }
 
 impl Proxy {
-    fn new(config: ProxyConfig, metrics: &UpstreamMetrics) -> Self {
-        let upstreams = Upstreams::new(&config, metrics);
+    fn new(config: ProxyConfig, metrics: &UpstreamMetrics) -> Result<Self, UpstreamTlsError> {
+        let upstreams = Upstreams::new(&config, metrics)?;
         let path = config.health_path.as_deref();
         if let Some(path) = path.and_then(|path| PathAndQuery::try_from(path).ok()) {
             for upstream in upstreams.all() {
@@ -95,7 +103,7 @@ impl Proxy {
                 tokio::spawn(health::watch(upstream, path.clone(), interval));
             }
         }
-        Self { config, upstreams }
+        Ok(Self { config, upstreams })
     }
 
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
@@ -248,7 +256,8 @@ impl Proxy {
                     return Err(unanswered(failure));
                 }
             };
-            let request = self.address(head, &upstream, content);
+            let is_upgrade = head.headers().contains_key(UPGRADE);
+            let request = |version| self.address(head, &upstream, version, content);
             upstream.counters().on_sent();
             let sent = tokio::select! {
                 biased;
@@ -256,7 +265,7 @@ impl Proxy {
                     upstream.counters().on_failure(&Failure::Busy);
                     return Err(unanswered(Failure::Busy));
                 }
-                sent = upstream.send(request, content) => sent,
+                sent = upstream.send(request, content, is_upgrade) => sent,
             };
             let error = match sent {
                 Ok(response) => {
@@ -334,22 +343,31 @@ impl Proxy {
         Ok(head)
     }
 
-    /// The same as one application gets it.
-    fn address(&self, head: &Request<()>, upstream: &Upstream, content: &HeldBody) -> Request<()> {
+    /// The same as one application gets it over `version`.
+    fn address(
+        &self,
+        head: &Request<()>,
+        upstream: &Upstream,
+        version: Version,
+        content: &HeldBody,
+    ) -> Request<()> {
         let mut request = Request::new(());
         *request.method_mut() = head.method().clone();
         let path = head.uri().path_and_query().cloned();
         let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
-        *request.uri_mut() = upstream.target(path);
         *request.headers_mut() = head.headers().clone();
         let headers = request.headers_mut();
-        if upstream.url().is_http2() {
-            // The authority is that of the URL.
-            headers.remove(HOST);
+        let host = headers.remove(HOST).filter(|_| self.config.preserve_host);
+        if version >= Version::HTTP_2 {
             headers.remove(EXPECT);
             content.open();
-            *request.version_mut() = Version::HTTP_2;
+            *request.uri_mut() = upstream.target(host.as_ref(), path);
+            *request.version_mut() = version;
             return request;
+        }
+        let own = || HeaderValue::from_str(upstream.url().authority().as_str()).ok();
+        if let Some(host) = host.or_else(own) {
+            headers.insert(HOST, host);
         }
         if !content.is_empty() && !headers.contains_key(CONTENT_LENGTH) {
             // hyper would omit the content of GET and HEAD.
@@ -358,11 +376,8 @@ impl Proxy {
         if headers.contains_key(TE) {
             headers.insert(CONNECTION, HeaderValue::from_static("te"));
         }
-        let has_host = self.config.preserve_host && headers.contains_key(HOST);
-        if !has_host && let Ok(host) = HeaderValue::from_str(upstream.url().authority().as_str()) {
-            headers.insert(HOST, host);
-        }
         let expecting = headers.contains_key(EXPECT).then(|| content.opener());
+        *request.uri_mut() = Uri::from(path);
         let interim = head.extensions().get::<Interim>().cloned();
         let max_bytes = self.config.max_header_bytes;
         if expecting.is_some() || interim.is_some() {
@@ -435,7 +450,7 @@ impl Proxy {
         let is_new = parts.version >= Version::HTTP_2;
         parts.version = Version::HTTP_11;
         parts.extensions = http::Extensions::new();
-        let mut body = Body::new(body.map_err(with_source));
+        let mut body = body;
         let length = announced.filter(|_| !is_bodiless(method, parts.status));
         let idle = self.config.idle_timeout;
         if let Some(length) = length.filter(|_| is_new) {

@@ -1,8 +1,10 @@
 //! The applications behind a reverse proxy: their connections and their health.
 
-mod connector;
+mod addresses;
+mod dial;
+mod endpoint;
+mod stream;
 
-use std::error::Error as StdError;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
@@ -10,21 +12,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::uri::PathAndQuery;
-use http::{Request, Response, Uri};
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::time::{Instant, timeout_at};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Request, Response, Uri, Version};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use self::connector::Connector;
-use super::config::{ClientFields, ProxyConfig, UpstreamUrl};
+use self::addresses::Addresses;
+use self::dial::{DialError, Dialer};
+use self::endpoint::{Lease, LeaseError, Need};
+use super::config::{ClientFields, ProxyConfig};
 use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection, is_too_large};
 use super::request_body::HeldBody;
 use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
+use super::tls::{TlsConnectors, UpstreamTlsError};
 use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
+use super::url::UpstreamUrl;
 use crate::body::Body;
 use crate::limits;
 use crate::server::Stopped;
@@ -36,7 +38,7 @@ const CONTINUE_TIMEOUT: Duration = Duration::from_secs(1);
 /// One application.
 pub(super) struct Upstream {
     url: UpstreamUrl,
-    client: Client<Connector, Body>,
+    addresses: Arc<Addresses>,
     places: RequestSlots,
     place_timeout: Duration,
     max_header_bytes: usize,
@@ -80,38 +82,24 @@ pub(super) struct SendError {
 }
 
 impl Upstream {
-    pub(super) fn new(url: UpstreamUrl, config: &ProxyConfig, counters: Arc<Counters>) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(config.connect_timeout));
-        connector.set_nodelay(true);
-        // As much as all streams together, so that unread ones do not block the others.
-        let streams = u32::try_from(config.max_requests).unwrap_or(u32::MAX);
-        let connection_window = limits::UPSTREAM_STREAM_WINDOW
-            .saturating_mul(streams)
-            .min(limits::LARGEST_HTTP2_WINDOW);
-        // By then, the wait for the response has ended.
-        let write_timeout = config.response_timeout.max(config.idle_timeout);
+    /// The application at `url`, which is reached by `tls` if its protocol has TLS.
+    ///
+    /// # Errors
+    /// The settings of TLS cannot be used.
+    fn new(
+        url: UpstreamUrl,
+        config: &ProxyConfig,
+        tls: Option<&TlsConnectors>,
+        counters: Arc<Counters>,
+    ) -> Result<Self, UpstreamTlsError> {
         let holders = match config.client_fields {
             ClientFields::Append => SlotHolders::Anyone,
             ClientFields::Replace => SlotHolders::Networks,
         };
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(config.keep_alive)
-            .pool_max_idle_per_host(config.max_idle_connections)
-            .http1_max_buf_size(config.max_header_bytes)
-            .http1_max_headers(config.max_header_fields)
-            .http2_only(url.is_http2())
-            .http2_initial_stream_window_size(limits::UPSTREAM_STREAM_WINDOW)
-            .http2_initial_connection_window_size(connection_window)
-            .http2_max_header_list_size(u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX))
-            .http2_max_send_buf_size(limits::HTTP2_SEND_BUFFER)
-            .set_host(false)
-            .build(Connector::new(connector, write_timeout));
-        Self {
+        let dialer = Dialer::new(&url, config, tls)?;
+        Ok(Self {
+            addresses: Arc::new(Addresses::new(&url, config, dialer)),
             url,
-            client,
             places: RequestSlots::new(config.max_requests, holders),
             place_timeout: config.place_timeout,
             max_header_bytes: config.max_header_bytes,
@@ -122,7 +110,7 @@ impl Upstream {
             failed_until: Mutex::new(None),
             is_sick: AtomicBool::new(false),
             counters,
-        }
+        })
     }
 
     pub(super) fn url(&self) -> &UpstreamUrl {
@@ -134,11 +122,16 @@ impl Upstream {
         &self.counters
     }
 
-    /// The target of a request for `path`.
-    pub(super) fn target(&self, path: PathAndQuery) -> Uri {
+    /// The target of a request for `path` over HTTP/2 that names `host`, or the host of its URL.
+    pub(super) fn target(&self, host: Option<&HeaderValue>, path: PathAndQuery) -> Uri {
+        let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let scheme = match self.url.protocol().is_encrypted() {
+            true => Scheme::HTTPS,
+            false => Scheme::HTTP,
+        };
         let uri = Uri::builder()
-            .scheme("http")
-            .authority(self.url.authority().clone())
+            .scheme(scheme)
+            .authority(host.unwrap_or_else(|| self.url.authority()))
             .path_and_query(path);
         // All three parts are there, and valid.
         uri.build().unwrap_or_default()
@@ -190,30 +183,54 @@ impl Upstream {
         Ok(self.slot_at(place))
     }
 
-    /// Sends `request`, whose content is `content`, and waits for the header of the response.
+    /// Sends a request with `content`, whose header for a version of HTTP `head` is, and waits for the header of the response. A
+    /// request for an Upgrade is sent over HTTP/1.1.
     ///
     /// # Errors
     /// There is no response, or not in time.
     pub(super) async fn send(
         &self,
-        request: Request<()>,
+        head: impl Fn(Version) -> Request<()>,
         content: &HeldBody,
-    ) -> Result<Response<Incoming>, SendError> {
+        is_upgrade: bool,
+    ) -> Result<Response<Body>, SendError> {
+        let mut stale = 0;
+        loop {
+            let need = match is_upgrade {
+                true => Need::Http1,
+                // Connections that were idle may all have ended.
+                false if stale >= limits::MAX_ATTEMPTS => Need::New,
+                false => Need::Any,
+            };
+            let lease = self.lease(need).await?;
+            let is_reused = lease.is_reused();
+            let request = head(lease.version());
+            let request = request.map(|()| content.to_body());
+            match self.send_on(lease, request, content).await {
+                Err(error) if error.is_unsent && is_reused && content.is_whole() => stale += 1,
+                Err(error) => return Err(error),
+                Ok(response) => {
+                    *self.failed() = None;
+                    return Ok(response);
+                }
+            }
+        }
+    }
+
+    async fn send_on(
+        &self,
+        lease: Lease,
+        request: Request<Body>,
+        content: &HeldBody,
+    ) -> Result<Response<Body>, SendError> {
         let begun = Instant::now();
-        let extensions = request.extensions().clone();
-        let mut request = request.map(|()| content.to_body());
-        *request.extensions_mut() = extensions;
-        let mut response = pin!(self.client.request(request));
+        let mut response = pin!(lease.send(request));
         let mut expected = Some(begun + CONTINUE_TIMEOUT);
         loop {
             let last = begun.max(content.progressed()) + self.response_timeout;
             let deadline = expected.map_or(last, |expected| expected.min(last));
             match timeout_at(deadline, response.as_mut()).await {
-                Ok(Ok(response)) => {
-                    *self.failed() = None;
-                    return Ok(response);
-                }
-                Ok(Err(error)) => return Err(self.explain(&error, content)),
+                Ok(answered) => return answered.map_err(|error| self.explain(&error, content)),
                 Err(_) if expected.take().is_some() => content.open(),
                 Err(_)
                     if begun.max(content.progressed()) + self.response_timeout > Instant::now() => {
@@ -229,19 +246,46 @@ impl Upstream {
         }
     }
 
-    fn explain(&self, error: &hyper_util::client::legacy::Error, content: &HeldBody) -> SendError {
-        let cause = cause(error);
-        if error.is_connect() {
-            *self.failed() = Some(Instant::now() + self.fail_time);
-            return SendError {
-                failure: match is_timeout(error) {
-                    true => Failure::ConnectTimeout(self.connect_timeout),
-                    false => Failure::Connect(cause),
-                },
-                is_unsent: true,
-                is_lost: false,
+    /// A connection for one request, at one of its addresses.
+    async fn lease(&self, need: Need) -> Result<Lease, SendError> {
+        let connected = timeout(self.connect_timeout, self.lease_of_one(need)).await;
+        let error = match connected {
+            Ok(Ok(lease)) => return Ok(lease),
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
+        };
+        *self.failed() = Some(Instant::now() + self.fail_time);
+        self.addresses.on_failure();
+        Err(SendError {
+            failure: match error {
+                Some(error) => error.into_failure(self.connect_timeout),
+                None => Failure::ConnectTimeout(self.connect_timeout),
+            },
+            is_unsent: true,
+            is_lost: false,
+        })
+    }
+
+    async fn lease_of_one(&self, need: Need) -> Result<Lease, DialError> {
+        let deadline = Instant::now() + self.connect_timeout;
+        let endpoints = self.addresses.in_turn().await?;
+        let mut error = DialError::from(io::Error::from(io::ErrorKind::NotFound));
+        for (index, endpoint) in endpoints.iter().enumerate() {
+            // The others get their part of the time as well.
+            let left = u32::try_from(endpoints.len() - index).unwrap_or(u32::MAX);
+            let limit = deadline.saturating_duration_since(Instant::now()) / left;
+            error = match timeout(limit, endpoint.lease(need)).await {
+                Ok(Ok(lease)) => return Ok(lease),
+                Ok(Err(error)) => error,
+                Err(_) => io::Error::from(io::ErrorKind::TimedOut).into(),
             };
+            endpoint.on_failure(self.fail_time);
         }
+        Err(error)
+    }
+
+    fn explain(&self, error: &LeaseError, content: &HeldBody) -> SendError {
+        let LeaseError { error, is_unsent } = error;
         SendError {
             failure: match content.failure() {
                 Some(failure) => Failure::Content(failure),
@@ -249,28 +293,12 @@ impl Upstream {
                     "its header has more than {} bytes or {} fields",
                     self.max_header_bytes, self.max_header_fields
                 )),
-                None => Failure::Response(cause),
+                None => Failure::Response(cause(error)),
             },
-            is_unsent: false,
+            is_unsent: *is_unsent,
             is_lost: is_lost_connection(error),
         }
     }
-}
-
-fn is_timeout(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<io::Error>()
-            && error.kind() == io::ErrorKind::TimedOut
-        {
-            return true;
-        }
-        if error.is::<tokio::time::error::Elapsed>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }
 
 /// All applications of a proxy.
@@ -281,19 +309,27 @@ pub(super) struct Upstreams {
 
 impl Upstreams {
     /// The applications of `config`, which `metrics` shows from now on.
-    pub(super) fn new(config: &ProxyConfig, metrics: &UpstreamMetrics) -> Self {
+    ///
+    /// # Errors
+    /// The settings of TLS cannot be used.
+    pub(super) fn new(
+        config: &ProxyConfig,
+        metrics: &UpstreamMetrics,
+    ) -> Result<Self, UpstreamTlsError> {
         let urls = config.upstreams.iter();
-        let all: Vec<_> = urls
-            .map(|url| {
-                let counters = metrics.counters(&url.to_string());
-                Arc::new(Upstream::new(url.clone(), config, counters))
-            })
-            .collect();
+        let has_tls = urls.clone().any(|url| url.protocol().is_encrypted());
+        let tls = has_tls.then(|| config.tls.connectors()).transpose()?;
+        let mut all = Vec::with_capacity(urls.len());
+        for url in urls {
+            let counters = metrics.counters(&url.to_string());
+            let upstream = Upstream::new(url.clone(), config, tls.as_ref(), counters)?;
+            all.push(Arc::new(upstream));
+        }
         metrics.show(&all);
-        Self {
+        Ok(Self {
             all,
             turn: AtomicUsize::new(0),
-        }
+        })
     }
 
     pub(super) fn all(&self) -> &[Arc<Upstream>] {

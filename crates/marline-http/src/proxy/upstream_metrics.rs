@@ -12,8 +12,8 @@ use crate::server::{MetricsSource, metric_head};
 /// The counters of each application of a reverse proxy, for
 /// [`ServerConfig::more_metrics`](crate::server::ServerConfig::more_metrics).
 ///
-/// A proxy that replaces another, as after a change of its configuration, and is given the same metrics continues the
-/// counters. Applications that it does not have are no longer shown.
+/// Several proxies may have the same metrics. One that replaces another, as after a change of its configuration, continues the
+/// counters. Applications that no proxy has are no longer shown.
 #[derive(Debug, Default)]
 pub struct UpstreamMetrics(Mutex<BTreeMap<String, Entry>>);
 
@@ -25,9 +25,11 @@ struct Entry {
 }
 
 /// The reasons why an application gave no response, as in `Proxy-Status` (RFC 9209, section 2.3).
-const ERRORS: [&str; 5] = [
+const ERRORS: [&str; 7] = [
     "destination_unavailable",
     "connection_timeout",
+    "tls_certificate_error",
+    "tls_protocol_error",
     "http_response_timeout",
     "http_response_incomplete",
     "connection_limit_reached",
@@ -83,23 +85,28 @@ impl UpstreamMetrics {
         Arc::clone(&entry.counters)
     }
 
-    /// Sets the applications to show from now on.
+    /// Shows the applications as long as they are used.
     pub(super) fn show(&self, upstreams: &[Arc<Upstream>]) {
         let mut entries = self.lock();
-        for entry in entries.values_mut() {
-            entry.upstreams.clear();
-        }
         for upstream in upstreams {
             let entry = entries.entry(upstream.url().to_string()).or_default();
             entry.upstreams.push(Arc::downgrade(upstream));
         }
-        entries.retain(|_, entry| !entry.upstreams.is_empty());
+        forget_unused(&mut entries);
     }
+}
+
+fn forget_unused(entries: &mut BTreeMap<String, Entry>) {
+    entries.retain(|_, entry| {
+        entry.upstreams.retain(|one| one.strong_count() > 0);
+        !entry.upstreams.is_empty()
+    });
 }
 
 impl MetricsSource for UpstreamMetrics {
     fn write(&self, out: &mut String) -> fmt::Result {
-        let entries = self.lock();
+        let mut entries = self.lock();
+        forget_unused(&mut entries);
         let name = "marline_upstream_requests_total";
         let help =
             "Requests that were sent to each application; one that is sent again counts again.";

@@ -9,7 +9,6 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Response, StatusCode};
-use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 
 use sha1::{Digest, Sha1};
@@ -71,7 +70,7 @@ pub(super) struct Upgraded {
 /// # Errors
 /// The response does not change to the protocol.
 pub(super) async fn upgraded(
-    mut response: Response<Incoming>,
+    mut response: Response<Body>,
     content: &HeldBody,
     accept: Option<HeaderValue>,
 ) -> Result<Upgraded, Failure> {

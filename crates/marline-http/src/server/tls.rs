@@ -159,6 +159,11 @@ impl Identity {
         blocks.collect()
     }
 
+    /// The private key.
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
+    }
+
     /// The private key in PEM.
     pub fn key_pem(&self) -> String {
         let label = match self.key {

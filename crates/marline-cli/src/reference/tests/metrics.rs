@@ -137,7 +137,7 @@ async fn page() -> String {
     );
     let upstreams = UpstreamMetrics::default();
     let config = ProxyConfig::to(vec!["http://127.0.0.1:8000".parse().unwrap()]);
-    let _site = reverse_proxy(config, &upstreams);
+    let _site = reverse_proxy(config, &upstreams).unwrap();
     section_of(
         &mut page,
         "Applications",
@@ -173,7 +173,7 @@ async fn the_page_of_metrics_is_current() {
 fn the_errors_of_applications_are_current() {
     let upstreams = UpstreamMetrics::default();
     let config = ProxyConfig::to(vec!["http://127.0.0.1:8000".parse().unwrap()]);
-    let _site = reverse_proxy(config, &upstreams);
+    let _site = reverse_proxy(config, &upstreams).unwrap();
     let text = written(&upstreams);
     let names = text.split("error=\"").skip(1);
     let names: Vec<_> = names

@@ -16,7 +16,7 @@ fn proxy(url: &str, forwarded: ForwardedFields) -> Proxy {
         forwarded,
         ..ProxyConfig::to(vec![url.parse().expect("it is a URL")])
     };
-    Proxy::new(config, &UpstreamMetrics::default())
+    Proxy::new(config, &UpstreamMetrics::default()).expect("it needs no file")
 }
 
 fn request(headers: HeaderMap, version: Version) -> Request<()> {
@@ -44,7 +44,8 @@ proptest! {
             return Ok(());
         };
         let upstream = &proxy.upstreams.all()[0];
-        let passed = proxy.address(&head, upstream, &content);
+        let to = if url.starts_with("h2c") { Version::HTTP_2 } else { Version::HTTP_11 };
+        let passed = proxy.address(&head, upstream, to, &content);
         let own = [("te", "trailers"), ("connection", "te"), ("transfer-encoding", "chunked")];
         let host = received.get(HOST).map_or(0, HeaderValue::len);
         check_passed_on(&received, passed.headers(), &own, ADDED + 2 * host)?;

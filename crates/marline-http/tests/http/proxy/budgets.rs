@@ -79,7 +79,7 @@ async fn proxy_to(application: &Application) -> TestServer {
     // Over HTTP/1.1, nothing else shows that a client whose content is not read has disconnected.
     config.response_timeout = Duration::from_secs(5);
     config.idle_timeout = config.response_timeout;
-    limited(reverse_proxy(config, &UpstreamMetrics::default())).await
+    limited(reverse_proxy(config, &UpstreamMetrics::default()).unwrap()).await
 }
 
 fn held(server: &TestServer) -> u64 {

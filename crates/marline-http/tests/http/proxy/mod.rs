@@ -9,6 +9,7 @@ mod hostile;
 mod interim;
 mod messages;
 mod pipes;
+mod secured;
 mod several;
 mod soak;
 mod streams;
@@ -37,7 +38,7 @@ async fn proxy_with(urls: &[String], change: impl FnOnce(&mut ProxyConfig)) -> T
     let mut config = ProxyConfig::to(upstreams);
     change(&mut config);
     let metrics = Arc::<UpstreamMetrics>::default();
-    TestServer::with(reverse_proxy(config, &metrics), |server| {
+    TestServer::with(reverse_proxy(config, &metrics).unwrap(), |server| {
         server.protocols.tunnels = true;
         server.more_metrics = Some(metrics);
     })

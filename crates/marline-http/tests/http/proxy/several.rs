@@ -235,8 +235,8 @@ fn a_proxy_that_replaces_another_goes_on_counting() {
     let metrics = UpstreamMetrics::default();
     let config =
         |urls: &[&str]| ProxyConfig::to(urls.iter().map(|url| url.parse().unwrap()).collect());
-    let first = reverse_proxy(config(&["http://a:1", "http://b:1"]), &metrics);
-    let second = reverse_proxy(config(&["http://b:1", "http://c:1"]), &metrics);
+    let first = reverse_proxy(config(&["http://a:1", "http://b:1"]), &metrics).unwrap();
+    let second = reverse_proxy(config(&["http://b:1", "http://c:1"]), &metrics).unwrap();
     drop(first);
     let mut page = String::new();
     metrics.write(&mut page).unwrap();

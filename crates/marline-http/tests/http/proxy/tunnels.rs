@@ -22,7 +22,7 @@ use super::{LIMIT, proxy, request, whole};
 use crate::common::TestServer;
 
 /// The value of `Sec-WebSocket-Accept` for `key` (RFC 6455, section 4.2.2).
-fn accept(key: &str) -> String {
+pub(super) fn accept(key: &str) -> String {
     let hash = Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
     STANDARD.encode(hash)
 }
@@ -102,7 +102,7 @@ async fn a_websocket_over_http1_is_one_at_the_application() {
 async fn a_websocket_over_http2_is_one_at_the_application() {
     let application = echo().await;
     let config = ProxyConfig::to(vec![application.url().parse().unwrap()]);
-    let site = reverse_proxy(config, &UpstreamMetrics::default());
+    let site = reverse_proxy(config, &UpstreamMetrics::default()).unwrap();
     let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), site);
     let server = Server::bind(config).await.unwrap();
     let address = server.local_addr();

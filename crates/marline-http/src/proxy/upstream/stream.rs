@@ -6,65 +6,27 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Uri;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
-use tower::Service;
 
-use crate::body::BoxError;
-
-/// Connects to applications.
-#[derive(Clone, Debug)]
-pub(super) struct Connector {
-    inner: HttpConnector,
-    write_timeout: Duration,
-}
-
-impl Connector {
-    /// Connects as `inner` does. Writing fails if the application takes nothing for `write_timeout`: hyper ends a
-    /// connection only when everything is written, even if the response is no longer awaited.
-    pub(super) fn new(inner: HttpConnector, write_timeout: Duration) -> Self {
-        Self {
-            inner,
-            write_timeout,
-        }
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = Stream;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.inner.call(uri);
-        let write_timeout = self.write_timeout;
-        Box::pin(async move {
-            Ok(Stream {
-                stream: connecting.await?,
-                write_timeout,
-                alarm: None,
-            })
-        })
-    }
-}
-
-/// A connection to an application.
-pub(super) struct Stream {
-    stream: TokioIo<TcpStream>,
+/// A byte stream to an application. Writing fails if the application takes nothing for too long: hyper ends a connection only
+/// when everything is written, even if the response is no longer awaited.
+pub(super) struct Stream<S> {
+    stream: S,
     write_timeout: Duration,
     /// Set while the application takes nothing.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stream {
+impl<S> Stream<S> {
+    pub(super) fn new(stream: S, write_timeout: Duration) -> Self {
+        Self {
+            stream,
+            write_timeout,
+            alarm: None,
+        }
+    }
+
     fn check<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -81,17 +43,17 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl Write for Stream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -115,16 +77,11 @@ impl Write for Stream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.check(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        self.stream.connected()
     }
 }

@@ -1,0 +1,230 @@
+//! The URLs of applications.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use http::Uri;
+use http::uri::Authority;
+use marline::settings::text_values;
+
+use crate::authority::port_of;
+
+/// The protocol by which a proxy reaches an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UpstreamProtocol {
+    /// HTTP/1.1 without TLS.
+    Http,
+    /// HTTP/2 without TLS.
+    H2c,
+    /// HTTP/2 over TLS, or HTTP/1.1 if the application does not select HTTP/2 by ALPN.
+    Https,
+}
+
+impl UpstreamProtocol {
+    const ALL: [Self; 3] = [Self::Http, Self::H2c, Self::Https];
+
+    /// The scheme of its URLs.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::H2c => "h2c",
+            Self::Https => "https",
+        }
+    }
+
+    /// Whether TLS protects it.
+    pub fn is_encrypted(self) -> bool {
+        self == Self::Https
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http | Self::H2c => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// An application that a proxy passes requests to: `http://HOST:PORT`, `https://HOST:PORT`, `h2c://HOST:PORT`, or
+/// `unix:PATH` and `h2c://unix:PATH` for a Unix socket.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UpstreamUrl {
+    protocol: UpstreamProtocol,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    /// Host and port.
+    Host(Authority),
+    /// The path of a Unix socket.
+    Socket(PathBuf),
+}
+
+impl UpstreamUrl {
+    /// The protocol by which it is reached.
+    pub fn protocol(&self) -> UpstreamProtocol {
+        self.protocol
+    }
+
+    /// Host and port; none of a Unix socket.
+    pub fn host(&self) -> Option<&Authority> {
+        match &self.place {
+            Place::Host(authority) => Some(authority),
+            Place::Socket(_) => None,
+        }
+    }
+
+    /// The path of its Unix socket, if it has one.
+    pub fn socket(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Host(_) => None,
+            Place::Socket(path) => Some(path),
+        }
+    }
+
+    /// The host that requests name if they do not name that of the client.
+    pub(super) fn authority(&self) -> Authority {
+        match &self.place {
+            Place::Host(authority) => authority.clone(),
+            Place::Socket(_) => Authority::from_static("localhost"),
+        }
+    }
+
+    /// Makes the path of a Unix socket relative to `base`.
+    pub fn resolve(&mut self, base: &Path) {
+        if let Place::Socket(path) = &mut self.place {
+            *path = base.join(&path);
+        }
+    }
+}
+
+impl fmt::Display for UpstreamUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.protocol.scheme();
+        match &self.place {
+            Place::Host(authority) => write!(f, "{scheme}://{authority}"),
+            Place::Socket(path) if self.protocol == UpstreamProtocol::Http => {
+                write!(f, "unix:{}", path.display())
+            }
+            Place::Socket(path) => write!(f, "{scheme}://unix:{}", path.display()),
+        }
+    }
+}
+
+/// A text is not the URL of an application that a proxy can pass requests to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is not an application: {reason}; write http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, or unix:PATH"
+)]
+pub struct InvalidUpstream {
+    text: String,
+    reason: &'static str,
+}
+
+impl FromStr for UpstreamUrl {
+    type Err = InvalidUpstream;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUpstream> {
+        let invalid = |reason| InvalidUpstream {
+            text: text.to_owned(),
+            reason,
+        };
+        if let Some((protocol, path)) = unix_socket(text) {
+            if protocol.is_encrypted() {
+                return Err(invalid("a Unix socket is used without TLS"));
+            }
+            if path.is_empty() {
+                return Err(invalid("the path of the socket is missing"));
+            }
+            if cfg!(not(unix)) {
+                return Err(invalid("this system has no Unix sockets"));
+            }
+            let place = Place::Socket(path.into());
+            return Ok(Self { protocol, place });
+        }
+        let uri: Uri = text.parse().map_err(|_| invalid("it is not a URL"))?;
+        let scheme = uri
+            .scheme_str()
+            .ok_or_else(|| invalid("it has no scheme"))?;
+        let protocol = protocol_of(scheme).ok_or_else(|| invalid("its scheme is not supported"))?;
+        let authority = uri.authority().ok_or_else(|| invalid("it has no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(invalid("it has a user"));
+        }
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(invalid("it has a path, and requests keep theirs"));
+        }
+        let port =
+            port_of(authority).map_err(|_| invalid("its port is not a number below 65536"))?;
+        let authority = match port {
+            Some(_) => authority.clone(),
+            None => format!("{}:{}", authority.host(), protocol.default_port())
+                .parse()
+                .map_err(|_| invalid("its host is invalid"))?,
+        };
+        let place = Place::Host(authority);
+        Ok(Self { protocol, place })
+    }
+}
+
+fn protocol_of(scheme: &str) -> Option<UpstreamProtocol> {
+    let mut all = UpstreamProtocol::ALL.into_iter();
+    all.find(|protocol| protocol.scheme() == scheme)
+}
+
+/// The protocol and the path of a Unix socket, if `text` names one.
+fn unix_socket(text: &str) -> Option<(UpstreamProtocol, &str)> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Some((UpstreamProtocol::Http, path));
+    }
+    let (scheme, rest) = text.split_once("://")?;
+    Some((protocol_of(scheme)?, rest.strip_prefix("unix:")?))
+}
+
+text_values!(UpstreamUrl);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_is_a_host_with_or_without_a_port() {
+        for (text, shown) in [
+            ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+            ("http://app/", "http://app:80"),
+            ("https://app", "https://app:443"),
+            ("h2c://[::1]:50051", "h2c://[::1]:50051"),
+        ] {
+            assert_eq!(text.parse::<UpstreamUrl>().unwrap().to_string(), shown);
+        }
+        for (text, words) in [
+            ("app:8000", "no scheme"),
+            ("ftp://app", "its scheme is not supported"),
+            ("http://app/base", "has a path"),
+            ("http://user@app", "has a user"),
+            ("", "not a URL"),
+            ("https://unix:/run/app.sock", "without TLS"),
+            ("unix:", "path of the socket is missing"),
+        ] {
+            let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_unix_socket_has_a_path_that_may_be_relative() {
+        for (text, shown) in [
+            ("unix:/run/app.sock", "unix:/run/app.sock"),
+            ("http://unix:/run/app.sock", "unix:/run/app.sock"),
+            ("h2c://unix:app.sock", "h2c://unix:/etc/marline/app.sock"),
+        ] {
+            let mut url: UpstreamUrl = text.parse().unwrap();
+            url.resolve(Path::new("/etc/marline"));
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(url.host(), None);
+        }
+    }
+}
