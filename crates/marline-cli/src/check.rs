@@ -142,7 +142,8 @@ fn upstreams(site: &SiteConfig) -> impl Iterator<Item = &UpstreamUrl> {
     let routes = site.routes.iter().map(|route| &route.rules);
     let rules = routes.chain([&site.rules]);
     let proxies = rules.filter_map(|rules| rules.proxy.as_ref());
-    proxies.flat_map(|proxy| &proxy.upstreams)
+    let upstreams = proxies.flat_map(|proxy| &proxy.upstreams);
+    upstreams.map(|upstream| &upstream.url)
 }
 
 /// The message about an application whose host has no address now. A running server would go on, and resolve it again.

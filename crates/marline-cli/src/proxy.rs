@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamMetrics, UpstreamUrl};
+use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamMetrics, WeightedUpstream};
 use marline_http::server::ServerConfig;
 use marline_site::{Rules, SiteConfig};
 
@@ -49,10 +49,10 @@ const SHORT: &str = "Examples:\n  \
 pub(crate) struct Arguments {
     /// The application: http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, or unix:PATH
     ///
-    /// Repeatable: several applications take turns. The certificate of one at https:// must be valid; [proxy.tls] of a
+    /// Repeatable: several applications take turns; 'http://HOST:PORT weight=3' has three. The certificate of one at https:// must be valid; [proxy.tls] of a
     /// configuration file names others to trust.
     #[arg(long, value_name = "URL", required_unless_present = "config")]
-    to: Vec<UpstreamUrl>,
+    to: Vec<WeightedUpstream>,
 
     /// Request PATH of each application all the time, and pass requests only to those that answer
     ///

@@ -336,7 +336,16 @@ pub const MAX_UPSTREAM_ADDRESSES: usize = 64;
 /// The time between two checks of an application's health.
 pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Attempts of one request at different applications, or after its connection ended before the response.
+/// How often a proxy sends a request again: to two other applications.
+pub const RETRIES: usize = 2;
+
+/// The most that can be set: each takes a share of the time that the client waits.
+pub const MAX_RETRIES: usize = 10;
+
+/// The share of requests that a proxy sends again after an application got them: applications that fail get a fifth more.
+pub const RETRY_BUDGET: f64 = 0.2;
+
+/// Attempts of one request on connections that end before the response.
 pub const MAX_ATTEMPTS: usize = 3;
 
 /// Bytes of one part of a tunnel's content that are held for an end that does not read.

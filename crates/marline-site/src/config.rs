@@ -8,7 +8,7 @@ use marline::settings::{
     Derived, Domain, Field, FieldValue, List, Pair, Pairs, Settings, Table, Tables, Value,
     text_values,
 };
-use marline_http::proxy::{ProxyConfig, UpstreamUrl};
+use marline_http::proxy::{ProxyConfig, WeightedUpstream};
 use marline_http::{HostPattern, Network};
 
 use crate::error_pages;
@@ -350,8 +350,8 @@ macro_rules! with_rules {
             &Field::new("dot_files", Domain::SWITCH, "Whether files are answered whose names, or whose directories' names, begin with a dot; those below /.well-known/ always are", |c: &mut $owner| &mut c.rules.dot_files),
             &List {
                 key: "to",
-                domain: Domain::text("an application, as \"http://127.0.0.1:8000\""),
-                about: "The applications, which take turns: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket; the table `proxy` has their settings",
+                domain: Domain::text("an application, as \"http://127.0.0.1:8000\", or with a weight, as \"http://127.0.0.1:8000 weight=3\""),
+                about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket; the table `proxy` has their settings",
                 field: |c: &mut $owner| upstreams(&mut c.rules),
             },
             &Table {
@@ -419,7 +419,7 @@ macro_rules! with_rules {
 }
 use with_rules;
 
-fn upstreams(rules: &mut Rules) -> &mut Vec<UpstreamUrl> {
+fn upstreams(rules: &mut Rules) -> &mut Vec<WeightedUpstream> {
     &mut rules.proxy.get_or_insert_default().upstreams
 }
 

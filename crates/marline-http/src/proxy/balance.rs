@@ -126,7 +126,6 @@ impl Key {
 }
 
 /// `bits` as a number above 0 and below 1.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
 fn unit(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
@@ -145,7 +144,6 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// The load that it would have with one more request.
-    #[expect(clippy::cast_precision_loss, reason = "counts of requests are small")]
     fn load(&self) -> f64 {
         (self.in_flight + 1) as f64 / self.weight
     }
@@ -173,11 +171,9 @@ impl WeightedTurns {
             self.claims[candidate.index] += candidate.weight;
         }
         let indices = candidates.iter().map(|candidate| candidate.index);
-        let chosen = indices.reduce(|best, next| {
-            match self.claims[next] > self.claims[best] {
-                true => next,
-                false => best,
-            }
+        let chosen = indices.reduce(|best, next| match self.claims[next] > self.claims[best] {
+            true => next,
+            false => best,
         })?;
         self.claims[chosen] -= total;
         Some(chosen)

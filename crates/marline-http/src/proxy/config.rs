@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use marline::settings::{Domain, Field, List, Named, Settings, Table, Word};
 
+use super::balance::{self, Balance};
 use super::tls::UpstreamTls;
-use super::url::UpstreamUrl;
+use super::url::WeightedUpstream;
 use crate::limits;
 
 /// The fields that tell the application about the client.
@@ -110,10 +111,18 @@ impl Named for RewriteFields {
 }
 
 /// The settings of a reverse proxy. Start from [`ProxyConfig::to`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProxyConfig {
-    /// The applications, which take turns.
-    pub upstreams: Vec<UpstreamUrl>,
+    /// The applications, of which [`balance`](Self::balance) chooses.
+    pub upstreams: Vec<WeightedUpstream>,
+    /// The policy by which requests get one of them.
+    pub balance: Balance,
+    /// The time in which an application that works again gets more and more requests, up to its share.
+    pub slow_start: Option<Duration>,
+    /// How often a request is sent again.
+    pub retries: usize,
+    /// The share of requests that are sent again after an application got them, from 0 to 1.
+    pub retry_budget: f64,
     /// TLS to those at `https://`.
     pub tls: UpstreamTls,
     /// The fields that tell the application about the client.
@@ -166,10 +175,36 @@ impl ProxyConfig {
     pub const SETTINGS: Settings<Self> = &[
         &List {
             key: "to",
-            domain: Domain::text("an application, as \"http://127.0.0.1:8000\""),
-            about: "The applications, which take turns: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket",
+            domain: Domain::text(
+                "an application, as \"http://127.0.0.1:8000\", or with a weight, as \"http://127.0.0.1:8000 weight=3\"",
+            ),
+            about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket",
             field: |c: &mut Self| &mut c.upstreams,
         },
+        &Field::new(
+            "balance",
+            Domain::text(balance::ALLOWED),
+            "The policy by which requests get one of several applications that work: random_two takes the less busy of two, `hash` the same one for the same address, cookie or field of a client",
+            |c: &mut Self| &mut c.balance,
+        ),
+        &Field::new(
+            "slow_start",
+            WAIT.or("off"),
+            "The time in which an application that works again after a failure gets more and more requests, up to its share",
+            |c: &mut Self| &mut c.slow_start,
+        ),
+        &Field::new(
+            "retries",
+            Domain::integer(0, limits::MAX_RETRIES as u64),
+            "How often a request is sent again: one of which nothing was sent, to another application; after 502, 503, 504 or a lost connection, one whose method is idempotent and whose content can be sent again",
+            |c: &mut Self| &mut c.retries,
+        ),
+        &Field::new(
+            "retry_budget",
+            Domain::number(0.0, 1.0),
+            "The share of requests that are sent again after an application got them",
+            |c: &mut Self| &mut c.retry_budget,
+        ),
         &Table {
             key: "tls",
             about: "How applications at https:// are verified, and what is presented to them",
@@ -286,15 +321,19 @@ impl ProxyConfig {
     /// Makes its paths relative to `base`.
     pub fn resolve(&mut self, base: &Path) {
         self.tls.resolve(base);
-        for url in &mut self.upstreams {
-            url.resolve(base);
+        for upstream in &mut self.upstreams {
+            upstream.url.resolve(base);
         }
     }
 
     /// Passes requests to `upstreams`, with the default settings.
-    pub fn to(upstreams: Vec<UpstreamUrl>) -> Self {
+    pub fn to(upstreams: Vec<WeightedUpstream>) -> Self {
         Self {
             upstreams,
+            balance: Balance::default(),
+            slow_start: None,
+            retries: limits::RETRIES,
+            retry_budget: limits::RETRY_BUDGET,
             tls: UpstreamTls::default(),
             forwarded: ForwardedFields::default(),
             client_fields: ClientFields::default(),
@@ -330,13 +369,13 @@ mod tests {
 
     #[test]
     fn every_setting_has_a_key() {
-        let upstream: UpstreamUrl = "http://app".parse().unwrap();
+        let upstream: WeightedUpstream = "http://app".parse().unwrap();
         for setting in ProxyConfig::SETTINGS {
-            // Its samples are not URLs.
+            // Samples of text are neither URLs nor policies.
             for sample in setting
                 .samples()
                 .into_iter()
-                .filter(|_| setting.key() != "to")
+                .filter(|_| !["to", "balance"].contains(&setting.key()))
             {
                 let mut config = ProxyConfig::to(vec![upstream.clone()]);
                 assert_eq!(setting.set(&mut config, &sample), Ok(()));

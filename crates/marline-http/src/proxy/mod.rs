@@ -7,6 +7,7 @@
 //!                                       fields: what belongs to one connection, and who the client is
 //! ```
 
+mod balance;
 mod config;
 mod connections;
 mod content;
@@ -18,6 +19,7 @@ mod health;
 mod pipe_metrics;
 mod request_body;
 mod request_slots;
+mod retry;
 mod reverse;
 #[cfg(test)]
 mod testing;
@@ -25,9 +27,11 @@ mod tls;
 mod tunnel;
 mod upstream;
 mod upstream_metrics;
+mod upstreams;
 mod url;
 mod websocket;
 
+pub use self::balance::{Balance, HashKey, InvalidBalance};
 pub use self::config::{ClientFields, ForwardedFields, ProxyConfig, RewriteFields};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
@@ -35,4 +39,4 @@ pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
 pub use self::tls::{InvalidTlsName, TlsName, UpstreamTls, UpstreamTlsError};
 pub use self::upstream_metrics::UpstreamMetrics;
-pub use self::url::{InvalidUpstream, UpstreamProtocol, UpstreamUrl};
+pub use self::url::{InvalidUpstream, UpstreamProtocol, UpstreamUrl, WeightedUpstream};

@@ -17,21 +17,23 @@ use tokio::time::timeout;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
+use super::balance::Key;
 use super::config::{ClientFields, ProxyConfig, RewriteFields};
 use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
 use super::health;
 use super::request_body::HeldBody;
+use super::retry::{Attempted, RetryBudget, Setback, is_unavailable};
 use super::tls::UpstreamTlsError;
-use super::upstream::{Slot, Upstream, Upstreams};
+use super::upstream::{Slot, Upstream};
 use super::upstream_metrics::UpstreamMetrics;
+use super::upstreams::Upstreams;
 use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
 use crate::body::Body;
 use crate::content::is_bodiless;
 use crate::header;
 use crate::interim::Interim;
-use crate::limits;
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
 use crate::whole::Whole;
 
@@ -57,6 +59,16 @@ pub fn reverse_proxy(
 struct Proxy {
     config: ProxyConfig,
     upstreams: Upstreams,
+    budget: RetryBudget,
+}
+
+/// The client of a request, for the choice of an application and of a place there.
+#[derive(Clone, Copy)]
+struct Asker {
+    /// The address that has a share of the places: none where all clients are trusted proxies.
+    network: Option<IpAddr>,
+    /// The key of the policy, if it has keys.
+    key: Option<Key>,
 }
 
 /// A response, the application that it is from, and the place of its request.
@@ -103,7 +115,11 @@ impl Proxy {
                 tokio::spawn(health::watch(upstream, path.clone(), interval));
             }
         }
-        Ok(Self { config, upstreams })
+        Ok(Self {
+            budget: RetryBudget::new(config.retry_budget),
+            config,
+            upstreams,
+        })
     }
 
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
@@ -163,12 +179,12 @@ impl Proxy {
         let is_upgrade = head.version() < Version::HTTP_2;
         let content = HeldBody::new(body, false, head.extensions());
         let none = HeldBody::new(Body::empty(), false, head.extensions());
-        let client = self.accountable(&head);
+        let asker = self.asker(&head);
         let mut accept = None;
         let asked = match self.prepare(head, &none) {
             Ok(mut head) => {
                 accept = ask_for_upgrade(head.headers_mut(), nonce());
-                self.send_to_one(&head, client, &none).await
+                self.send_to_one(&head, asker, &none).await
             }
             Err(failure) => Err(failure.into()),
         };
@@ -210,30 +226,33 @@ impl Proxy {
 
     /// Sends a request to one application after the other, until one answers.
     async fn pass_on(&self, head: Request<()>, content: &HeldBody) -> Result<Answered, Unanswered> {
-        let client = self.accountable(&head);
+        let asker = self.asker(&head);
         let head = self.prepare(head, content)?;
-        self.send_to_one(&head, client, content).await
+        self.send_to_one(&head, asker, content).await
     }
 
-    /// The client that has a share of the places: `None` where all are trusted proxies.
-    fn accountable(&self, head: &Request<()>) -> Option<IpAddr> {
-        if self.config.client_fields == ClientFields::Append {
-            return None;
-        }
+    fn asker(&self, head: &Request<()>) -> Asker {
         let client = head.extensions().get::<ClientAddress>();
-        client.map(|client| client.get().ip())
+        let client = client.map(|client| client.get().ip());
+        Asker {
+            network: client.filter(|_| self.config.client_fields == ClientFields::Replace),
+            key: self.config.balance.key(head.headers(), client),
+        }
     }
 
     async fn send_to_one(
         &self,
         head: &Request<()>,
-        client: Option<IpAddr>,
+        asker: Asker,
         content: &HeldBody,
     ) -> Result<Answered, Unanswered> {
-        let may_repeat = head.method().is_safe();
+        let client = asker.network;
+        let is_idempotent = head.method().is_idempotent();
+        let is_upgrade = head.headers().contains_key(UPGRADE);
         let mut tried = Vec::new();
+        self.budget.on_request();
         loop {
-            let Some(upstream) = self.upstreams.next(&tried) else {
+            let Some(upstream) = self.upstreams.next(&tried, asker.key) else {
                 return Err(Failure::Refused("requests: it has no application").into());
             };
             let free = match upstream.free_slot(client) {
@@ -256,7 +275,6 @@ impl Proxy {
                     return Err(unanswered(failure));
                 }
             };
-            let is_upgrade = head.headers().contains_key(UPGRADE);
             let request = |version| self.address(head, &upstream, version, content);
             upstream.counters().on_sent();
             let sent = tokio::select! {
@@ -267,28 +285,35 @@ impl Proxy {
                 }
                 sent = upstream.send(request, content, is_upgrade) => sent,
             };
-            let error = match sent {
-                Ok(response) => {
-                    return Ok(Answered {
-                        response,
-                        upstream,
-                        slot,
-                    });
+            let setback = match &sent {
+                Ok(response) if is_unavailable(response.status()) => Some(Setback::Unavailable),
+                Ok(_) => None,
+                Err(error) => {
+                    upstream.counters().on_failure(&error.failure);
+                    error.setback
                 }
-                Err(error) => error,
             };
-            upstream.counters().on_failure(&error.failure);
             tried.push(Arc::clone(&upstream));
-            let has_another = tried.len() < self.upstreams.all().len();
-            let again = match (error.is_unsent, error.is_lost) {
-                (true, _) => content.is_whole() && has_another,
-                // Also with one application: its connection may have been idle for too long.
-                (_, true) => may_repeat && content.is_empty(),
-                _ => false,
+            let attempted = Attempted {
+                is_idempotent,
+                is_whole: content.is_whole(),
+                has_another: self.upstreams.has_another(&tried),
             };
-            if !again || tried.len() >= limits::MAX_ATTEMPTS {
-                return Err(unanswered(error.failure));
+            if let Some(setback) = setback
+                && tried.len() <= self.config.retries
+                && attempted.is_repeated(setback, &self.budget)
+            {
+                upstream.counters().on_repeated();
+                continue;
             }
+            return match sent {
+                Ok(response) => Ok(Answered {
+                    response,
+                    upstream,
+                    slot,
+                }),
+                Err(error) => Err(unanswered(error.failure)),
+            };
         }
     }
 

@@ -8,8 +8,7 @@ mod stream;
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -19,14 +18,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::addresses::Addresses;
 use self::dial::{DialError, Dialer};
 use self::endpoint::{Lease, LeaseError, Need};
+use super::balance::{Candidate, Key, slow_start_part};
 use super::config::{ClientFields, ProxyConfig};
 use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection, is_too_large};
 use super::request_body::HeldBody;
 use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
+use super::retry::Setback;
 use super::tls::{TlsConnectors, UpstreamTlsError};
-use super::upstream_metrics::{Counters, InFlight, UpstreamMetrics};
-use super::url::UpstreamUrl;
+use super::upstream_metrics::{Counters, InFlight};
+use super::url::{UpstreamUrl, WeightedUpstream};
 use crate::body::Body;
 use crate::limits;
 use crate::server::Stopped;
@@ -46,11 +47,52 @@ pub(super) struct Upstream {
     connect_timeout: Duration,
     response_timeout: Duration,
     fail_time: Duration,
-    /// The time until which it gets no requests because it could not be reached.
-    failed_until: Mutex<Option<Instant>>,
-    /// Whether its last health check failed.
-    is_sick: AtomicBool,
+    weight: u32,
+    slow_start: Option<Duration>,
+    /// The hash of its URL.
+    id: Key,
+    health: Mutex<Health>,
     counters: Arc<Counters>,
+}
+
+/// What requests and checks have shown.
+#[derive(Debug, Default)]
+struct Health {
+    /// The time until which it gets no requests because it could not be reached.
+    failed_until: Option<Instant>,
+    /// Whether the last check failed.
+    is_sick: bool,
+    /// The time of its last response after a failure, or of the first check that succeeded again.
+    recovered: Option<Instant>,
+}
+
+impl Health {
+    fn is_healthy(&self, now: Instant) -> bool {
+        !self.is_sick && self.failed_until.is_none_or(|until| until <= now)
+    }
+
+    fn on_check(&mut self, works: bool, now: Instant) {
+        if works && self.is_sick {
+            self.recovered = Some(now);
+        }
+        self.is_sick = !works;
+    }
+
+    fn on_failure(&mut self, until: Instant) {
+        self.failed_until = Some(until);
+    }
+
+    fn on_response(&mut self, now: Instant) {
+        if let Some(until) = self.failed_until.take() {
+            self.recovered = Some(until.min(now));
+        }
+    }
+
+    /// The time since when it gets requests again, after a failure.
+    fn works_since(&self, now: Instant) -> Option<Instant> {
+        let failed_until = self.failed_until.filter(|until| *until <= now);
+        self.recovered.max(failed_until)
+    }
 }
 
 /// The place of one request at an application.
@@ -75,19 +117,17 @@ impl Guard for Slot {
 /// The reason why an application gave no response.
 pub(super) struct SendError {
     pub(super) failure: Failure,
-    /// Whether the application got nothing of the request.
-    pub(super) is_unsent: bool,
-    /// Whether the connection ended before a response: it may have been closed while it was idle.
-    pub(super) is_lost: bool,
+    /// Why the request could be sent again, if it could.
+    pub(super) setback: Option<Setback>,
 }
 
 impl Upstream {
-    /// The application at `url`, which is reached by `tls` if its protocol has TLS.
+    /// The application `upstream`, which is reached by `tls` if its protocol has TLS.
     ///
     /// # Errors
     /// The settings of TLS cannot be used.
-    fn new(
-        url: UpstreamUrl,
+    pub(super) fn new(
+        upstream: WeightedUpstream,
         config: &ProxyConfig,
         tls: Option<&TlsConnectors>,
         counters: Arc<Counters>,
@@ -96,9 +136,12 @@ impl Upstream {
             ClientFields::Append => SlotHolders::Anyone,
             ClientFields::Replace => SlotHolders::Networks,
         };
+        let WeightedUpstream { url, weight } = upstream;
         let dialer = Dialer::new(&url, config, tls)?;
         Ok(Self {
             addresses: Arc::new(Addresses::new(&url, config, dialer)),
+            id: Key::of(url.to_string().as_bytes()),
+            weight,
             url,
             places: RequestSlots::new(config.max_requests, holders),
             place_timeout: config.place_timeout,
@@ -107,8 +150,8 @@ impl Upstream {
             connect_timeout: config.connect_timeout,
             response_timeout: config.response_timeout,
             fail_time: config.fail_time,
-            failed_until: Mutex::new(None),
-            is_sick: AtomicBool::new(false),
+            slow_start: config.slow_start,
+            health: Mutex::default(),
             counters,
         })
     }
@@ -139,20 +182,32 @@ impl Upstream {
 
     /// Whether it is expected to respond.
     pub(super) fn is_healthy(&self) -> bool {
-        let failed_until = *self.failed();
-        let has_failed = failed_until.is_some_and(|until| Instant::now() < until);
-        !has_failed && !self.is_sick.load(Relaxed)
+        self.health().is_healthy(Instant::now())
     }
 
     /// A health check has ended.
     pub(super) fn set_health(&self, works: bool) {
-        self.is_sick.store(!works, Relaxed);
+        self.health().on_check(works, Instant::now());
     }
 
-    fn failed(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.failed_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How policies see it, at place `index` among all.
+    pub(super) fn candidate(&self, index: usize) -> Candidate {
+        let now = Instant::now();
+        let works_since = self.health().works_since(now);
+        let part = match (works_since, self.slow_start) {
+            (Some(since), Some(slow_start)) => slow_start_part(now - since, slow_start),
+            _ => 1.0,
+        };
+        Candidate {
+            index,
+            weight: f64::from(self.weight) * part,
+            in_flight: self.counters.in_flight(),
+            id: self.id,
+        }
     }
 
     /// Requests that wait for a place.
@@ -204,13 +259,14 @@ impl Upstream {
             };
             let lease = self.lease(need).await?;
             let is_reused = lease.is_reused();
+            let is_stale = |error: &SendError| is_reused && error.setback == Some(Setback::Unsent);
             let request = head(lease.version());
             let request = request.map(|()| content.to_body());
             match self.send_on(lease, request, content).await {
-                Err(error) if error.is_unsent && is_reused && content.is_whole() => stale += 1,
+                Err(error) if is_stale(&error) && content.is_whole() => stale += 1,
                 Err(error) => return Err(error),
                 Ok(response) => {
-                    *self.failed() = None;
+                    self.health().on_response(Instant::now());
                     return Ok(response);
                 }
             }
@@ -224,13 +280,16 @@ impl Upstream {
         content: &HeldBody,
     ) -> Result<Response<Body>, SendError> {
         let begun = Instant::now();
+        let is_reused = lease.is_reused();
         let mut response = pin!(lease.send(request));
         let mut expected = Some(begun + CONTINUE_TIMEOUT);
         loop {
             let last = begun.max(content.progressed()) + self.response_timeout;
             let deadline = expected.map_or(last, |expected| expected.min(last));
             match timeout_at(deadline, response.as_mut()).await {
-                Ok(answered) => return answered.map_err(|error| self.explain(&error, content)),
+                Ok(answered) => {
+                    return answered.map_err(|error| self.explain(&error, is_reused, content));
+                }
                 Err(_) if expected.take().is_some() => content.open(),
                 Err(_)
                     if begun.max(content.progressed()) + self.response_timeout > Instant::now() => {
@@ -238,8 +297,7 @@ impl Upstream {
                 Err(_) => {
                     return Err(SendError {
                         failure: Failure::ResponseTimeout(self.response_timeout),
-                        is_unsent: false,
-                        is_lost: false,
+                        setback: None,
                     });
                 }
             }
@@ -254,15 +312,14 @@ impl Upstream {
             Ok(Err(error)) => Some(error),
             Err(_) => None,
         };
-        *self.failed() = Some(Instant::now() + self.fail_time);
+        self.health().on_failure(Instant::now() + self.fail_time);
         self.addresses.on_failure();
         Err(SendError {
             failure: match error {
                 Some(error) => error.into_failure(self.connect_timeout),
                 None => Failure::ConnectTimeout(self.connect_timeout),
             },
-            is_unsent: true,
-            is_lost: false,
+            setback: Some(Setback::Unsent),
         })
     }
 
@@ -284,7 +341,7 @@ impl Upstream {
         Err(error)
     }
 
-    fn explain(&self, error: &LeaseError, content: &HeldBody) -> SendError {
+    fn explain(&self, error: &LeaseError, is_reused: bool, content: &HeldBody) -> SendError {
         let LeaseError { error, is_unsent } = error;
         SendError {
             failure: match content.failure() {
@@ -295,72 +352,15 @@ impl Upstream {
                 )),
                 None => Failure::Response(cause(error)),
             },
-            is_unsent: *is_unsent,
-            is_lost: is_lost_connection(error),
+            setback: match (is_unsent, is_lost_connection(error)) {
+                (true, _) => Some(Setback::Unsent),
+                (false, true) if is_reused => Some(Setback::Stale),
+                (false, true) => Some(Setback::Lost),
+                (false, false) => None,
+            },
         }
     }
 }
 
-/// All applications of a proxy.
-pub(super) struct Upstreams {
-    all: Vec<Arc<Upstream>>,
-    turn: AtomicUsize,
-}
-
-impl Upstreams {
-    /// The applications of `config`, which `metrics` shows from now on.
-    ///
-    /// # Errors
-    /// The settings of TLS cannot be used.
-    pub(super) fn new(
-        config: &ProxyConfig,
-        metrics: &UpstreamMetrics,
-    ) -> Result<Self, UpstreamTlsError> {
-        let urls = config.upstreams.iter();
-        let has_tls = urls.clone().any(|url| url.protocol().is_encrypted());
-        let tls = has_tls.then(|| config.tls.connectors()).transpose()?;
-        let mut all = Vec::with_capacity(urls.len());
-        for url in urls {
-            let counters = metrics.counters(&url.to_string());
-            let upstream = Upstream::new(url.clone(), config, tls.as_ref(), counters)?;
-            all.push(Arc::new(upstream));
-        }
-        metrics.show(&all);
-        Ok(Self {
-            all,
-            turn: AtomicUsize::new(0),
-        })
-    }
-
-    pub(super) fn all(&self) -> &[Arc<Upstream>] {
-        &self.all
-    }
-
-    /// The application whose turn it is, of those that work and were not `tried`; else one that does not work, else one that
-    /// was tried. `None` if there is none at all.
-    pub(super) fn next(&self, tried: &[Arc<Upstream>]) -> Option<&Arc<Upstream>> {
-        let turn = self.turn.fetch_add(1, Relaxed);
-        let count = self.all.len();
-        let in_turn = || (0..count).map(|i| &self.all[(turn + i) % count]);
-        let is_new = |one: &&Arc<Upstream>| !tried.iter().any(|other| Arc::ptr_eq(one, other));
-        in_turn()
-            .filter(is_new)
-            .find(|one| one.is_healthy())
-            .or_else(|| in_turn().find(is_new))
-            .or_else(|| in_turn().next())
-    }
-
-    /// One that works, was not `tried`, and has a free place for `client`.
-    pub(super) fn free(
-        &self,
-        tried: &[Arc<Upstream>],
-        client: Option<IpAddr>,
-    ) -> Option<(&Arc<Upstream>, Slot)> {
-        let mut all = self.all.iter();
-        all.find_map(|one| {
-            let is_new = !tried.iter().any(|other| Arc::ptr_eq(one, other));
-            let slot = (is_new && one.is_healthy()).then(|| one.free_slot(client));
-            Some((one, slot??))
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,7 @@ const ERRORS: [&str; 7] = [
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     requests: AtomicU64,
+    repeated: AtomicU64,
     in_flight: AtomicU64,
     failures: [AtomicU64; ERRORS.len()],
 }
@@ -59,9 +60,19 @@ impl Counters {
         InFlight(Arc::clone(self))
     }
 
+    /// Requests that have a place now.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight.load(Relaxed)
+    }
+
     /// A request is sent.
     pub(super) fn on_sent(&self) {
         self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// The request is sent once more, here or elsewhere.
+    pub(super) fn on_repeated(&self) {
+        self.repeated.fetch_add(1, Relaxed);
     }
 
     /// There is no response. Failures caused by the client are not counted.
@@ -126,6 +137,13 @@ impl MetricsSource for UpstreamMetrics {
                     "{name}{{upstream=\"{url}\",error=\"{error}\"}} {count}"
                 )?;
             }
+        }
+        let name = "marline_upstream_repeated_total";
+        let help = "Requests that were sent again, there or elsewhere, because the application gave no usable response.";
+        metric_head(out, name, "counter", help)?;
+        for (url, entry) in &*entries {
+            let count = entry.counters.repeated.load(Relaxed);
+            writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
         }
         let name = "marline_upstream_in_flight";
         let help =

@@ -183,7 +183,62 @@ fn unix_socket(text: &str) -> Option<(UpstreamProtocol, &str)> {
     Some((protocol_of(scheme)?, rest.strip_prefix("unix:")?))
 }
 
-text_values!(UpstreamUrl);
+/// An application, and its share of the requests in relation to those of others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WeightedUpstream {
+    /// The application.
+    pub url: UpstreamUrl,
+    /// Its weight, from 1 to [`MAX_WEIGHT`](Self::MAX_WEIGHT).
+    pub weight: u32,
+}
+
+impl WeightedUpstream {
+    /// The largest weight.
+    pub const MAX_WEIGHT: u32 = 1000;
+}
+
+impl From<UpstreamUrl> for WeightedUpstream {
+    /// With the weight 1.
+    fn from(url: UpstreamUrl) -> Self {
+        Self { url, weight: 1 }
+    }
+}
+
+impl fmt::Display for WeightedUpstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.weight {
+            1 => write!(f, "{}", self.url),
+            weight => write!(f, "{} weight={weight}", self.url),
+        }
+    }
+}
+
+impl FromStr for WeightedUpstream {
+    type Err = InvalidUpstream;
+
+    fn from_str(text: &str) -> Result<Self, InvalidUpstream> {
+        let invalid = |reason| InvalidUpstream {
+            text: text.to_owned(),
+            reason,
+        };
+        if text.contains(',') && text.matches("://").count() > 1 {
+            return Err(invalid("several are a list of texts"));
+        }
+        let (url, weight) = match text.split_once(" weight=") {
+            None => (text, 1),
+            Some((url, weight)) => {
+                let weight = weight.parse().ok();
+                let allowed = weight.filter(|weight| (1..=Self::MAX_WEIGHT).contains(weight));
+                let wrong = || invalid("its weight is not a whole number from 1 to 1000");
+                (url.trim_end(), allowed.ok_or_else(wrong)?)
+            }
+        };
+        let url = url.parse()?;
+        Ok(Self { url, weight })
+    }
+}
+
+text_values!(WeightedUpstream);
 
 #[cfg(test)]
 mod tests {
@@ -209,6 +264,27 @@ mod tests {
             ("unix:", "path of the socket is missing"),
         ] {
             let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_weight_follows_the_url() {
+        for text in [
+            "http://app:80",
+            "https://app:443 weight=3",
+            "unix:/run/a.sock weight=1000",
+        ] {
+            assert_eq!(text.parse::<WeightedUpstream>().unwrap().to_string(), text);
+        }
+        for (text, words) in [
+            ("http://app weight=0", "from 1 to 1000"),
+            ("http://app weight=1001", "from 1 to 1000"),
+            ("http://app weight=-1", "from 1 to 1000"),
+            ("http://a, http://b", "a list of texts"),
+            ("http://app slow", "not a URL"),
+        ] {
+            let error = text.parse::<WeightedUpstream>().unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }

@@ -120,31 +120,33 @@ async fn answer<S>(stream: S, place: &'static str)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |mut request: Request<hyper::body::Incoming>| async move {
-        if let Some(key) = request.headers().get("sec-websocket-key") {
-            let accept = accept(key.to_str().unwrap());
-            tokio::spawn(async move {
-                let stream = hyper::upgrade::on(&mut request).await.unwrap();
-                let (mut read, mut write) = tokio::io::split(TokioIo::new(stream));
-                let _ = tokio::io::copy(&mut read, &mut write).await;
-            });
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-            let headers = response.headers_mut();
-            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            headers.insert("sec-websocket-accept", accept.parse().unwrap());
-            return Ok::<_, Infallible>(response);
-        }
-        let host = match request.uri().authority() {
-            Some(authority) => authority.to_string(),
-            None => request.headers()[HOST].to_str().unwrap().to_owned(),
-        };
-        let version = request.version();
-        Ok(Response::new(Body::full(format!(
-            "{place} {version:?} {host}"
-        ))))
-    });
+    let service = service_fn(
+        move |mut request: Request<hyper::body::Incoming>| async move {
+            if let Some(key) = request.headers().get("sec-websocket-key") {
+                let accept = accept(key.to_str().unwrap());
+                tokio::spawn(async move {
+                    let stream = hyper::upgrade::on(&mut request).await.unwrap();
+                    let (mut read, mut write) = tokio::io::split(TokioIo::new(stream));
+                    let _ = tokio::io::copy(&mut read, &mut write).await;
+                });
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+                let headers = response.headers_mut();
+                headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                headers.insert("sec-websocket-accept", accept.parse().unwrap());
+                return Ok::<_, Infallible>(response);
+            }
+            let host = match request.uri().authority() {
+                Some(authority) => authority.to_string(),
+                None => request.headers()[HOST].to_str().unwrap().to_owned(),
+            };
+            let version = request.version();
+            Ok(Response::new(Body::full(format!(
+                "{place} {version:?} {host}"
+            ))))
+        },
+    );
     let _ = auto::Builder::new(TokioExecutor::new())
         .serve_connection_with_upgrades(TokioIo::new(stream), service)
         .await;

@@ -65,11 +65,76 @@ async fn only_requests_that_may_be_repeated_are_sent_again_after_a_lost_connecti
     let mut statuses = Vec::new();
     for _ in 0..4 {
         assert_eq!(get(&proxy, VERSIONS[0]).await.text, "works");
-        // This includes idempotent ones: an application may not expect a repetition.
-        let response = request(&proxy, VERSIONS[0], Method::DELETE, &[], Body::empty());
+        let response = request(&proxy, VERSIONS[0], Method::POST, &[], Body::empty());
         statuses.push(response.await.unwrap().status());
     }
     assert!(statuses.contains(&StatusCode::BAD_GATEWAY), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn a_request_that_may_be_repeated_goes_to_another_application_where_one_is_unavailable() {
+    let busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
+    let busy = Application::that_sends(busy, Then::Continue).await;
+    let works = Application::that_sends(named("works"), Then::Continue).await;
+    let urls = [busy.url(), works.url()];
+    let server = proxy(&urls).await;
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        assert_eq!(get(&server, VERSIONS[0]).await.text, "works");
+        let response = request(&server, VERSIONS[0], Method::POST, &[], Body::empty());
+        statuses.push(response.await.unwrap().status());
+    }
+    assert!(statuses.contains(&StatusCode::SERVICE_UNAVAILABLE));
+    let repeated = format!(
+        "marline_upstream_repeated_total{{upstream=\"{}\"}}",
+        busy.url()
+    );
+    assert!(server.metrics.render().contains(&repeated));
+    let without = [
+        proxy_with(&urls, |config| config.retries = 0).await,
+        proxy_with(&urls, |config| config.retry_budget = 0.0).await,
+        proxy(&[busy.url()]).await,
+    ];
+    for server in without {
+        let texts = [
+            get(&server, VERSIONS[0]).await,
+            get(&server, VERSIONS[0]).await,
+        ];
+        assert!(texts.iter().any(|answer| answer.text == "busy"));
+    }
+}
+
+#[tokio::test]
+async fn requests_of_one_key_get_one_application_until_it_fails() {
+    let first = Application::that_sends(named("first"), Then::Continue).await;
+    let second = Application::that_sends(named("second"), Then::Continue).await;
+    let proxy = proxy_with(&[first.url(), second.url()], |config| {
+        config.balance = "hash cookie session".parse().unwrap();
+    })
+    .await;
+    let ask = async |session: String| {
+        let cookie = [("cookie", session.as_str())];
+        let response = request(&proxy, VERSIONS[0], Method::GET, &cookie, Body::empty());
+        whole(response.await.unwrap()).await.text
+    };
+    let mut chosen = BTreeMap::new();
+    for round in 0..2 {
+        for number in 0..12 {
+            let session = format!("session={number}");
+            let text = ask(session.clone()).await;
+            match round {
+                0 => drop(chosen.insert(session, text)),
+                _ => assert_eq!(chosen[&session], text),
+            }
+        }
+    }
+    assert!(chosen.values().any(|text| text == "first"));
+    assert!(chosen.values().any(|text| text == "second"));
+    drop(second);
+    for (session, before) in chosen {
+        let text = ask(session).await;
+        assert!(text == "first" || before == "second", "{before}, {text}");
+    }
 }
 
 #[tokio::test]
