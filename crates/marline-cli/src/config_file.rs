@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use marline::settings::{Derived, FieldValue, Value, keys};
 use marline::settings::{Domain, Field, List, Row, Settings, Table, Tables, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
+use marline_http::log::{Level, LogOutput, LogRotation};
 use marline_http::proxy::ProxyConfig;
-use marline_http::server::{ServerLimits, TrustedProxies};
+use marline_http::server::{AccessLogFormat, ServerLimits, TrustedProxies};
 use marline_http::{TlsVersion, read_regular_file};
 use marline_site::SiteConfig;
 
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::history::History;
 use crate::listen::{ADDRESS, Listen, METRICS_ADDRESS, MetricsListen};
 use crate::workers::MOST;
+use crate::server::{OUTPUT, ROTATION};
 
 /// The default address.
 pub(crate) const LISTEN: Listen = Listen::localhost(4433);
@@ -45,7 +47,11 @@ pub(crate) struct ConfigFile {
     pub(crate) log: Option<crate::log::LogFilter>,
     pub(crate) workers: Option<usize>,
     pub(crate) metrics: Option<MetricsListen>,
-    pub(crate) access_log: Option<PathBuf>,
+    pub(crate) access_log: Option<LogOutput>,
+    pub(crate) access_log_format: Option<AccessLogFormat>,
+    pub(crate) error_log: Option<LogOutput>,
+    pub(crate) error_log_level: Option<Level>,
+    pub(crate) log_rotate: Option<LogRotation>,
     pub(crate) compress: Option<bool>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
@@ -120,9 +126,13 @@ impl ConfigFile {
             "The threads that serve connections; by default, one for each core"
         ),
         field!(metrics: Domain::text(METRICS_ADDRESS), "The address that serves metrics for Prometheus, as http://ADDR:PORT/metrics"),
+        field!(access_log: Domain::text(OUTPUT), "The destination of a line for each request"),
+        field!(access_log_format: Domain::words::<AccessLogFormat>(), "The form of these lines"),
+        field!(error_log: Domain::text(OUTPUT), "The destination of messages; by default standard error"),
+        field!(error_log_level: Domain::words::<Level>(), "The least serious messages of the error log"),
         field!(
-            access_log: Domain::text("the path of a file, or \"-\" for standard output"),
-            "The file to which a JSON object is appended for each request"
+            log_rotate: Domain::text(ROTATION),
+            "When new files of both logs begin; days begin at midnight in UTC"
         ),
         field!(
             compress: Domain::SWITCH,
@@ -201,6 +211,8 @@ impl ConfigFile {
             mptcp: Some(true),
             compress: Some(true),
             tls_min: Some(TlsVersion::default()),
+            access_log_format: Some(AccessLogFormat::default()),
+            error_log_level: Some(Level::default()),
             ..Self::default()
         };
         let mut all = rows(Self::OF_SERVE, "", &without);
@@ -240,12 +252,8 @@ impl ConfigFile {
         for site in &mut file.sites {
             site.resolve(base);
         }
-        if let Some(log) = file
-            .access_log
-            .as_mut()
-            .filter(|log| log.as_os_str() != "-")
-        {
-            *log = base.join(&log);
+        for log in [&mut file.access_log, &mut file.error_log] {
+            *log = log.take().map(|log| log.relative_to(base));
         }
         Ok(file)
     }
@@ -355,7 +363,7 @@ mod tests {
         )
         .unwrap();
         assert!(file.dir.unwrap().is_absolute());
-        assert_eq!(file.access_log.unwrap(), Path::new("-"));
+        assert_eq!(file.access_log, Some(LogOutput::Stdout));
         let mut transport = TransportConfig::default();
         let settings = TransportConfig::SETTINGS;
         file.transport.apply(settings, &mut transport).unwrap();
@@ -367,7 +375,7 @@ mod tests {
     fn every_key_has_both_spellings() {
         for log in ["access-log", "access_log"] {
             let file = read(&format!("{log} = '-'\n[http]\nheader-timeout = '3s'")).unwrap();
-            assert_eq!(file.access_log.unwrap(), Path::new("-"));
+            assert_eq!(file.access_log, Some(LogOutput::Stdout));
             assert_eq!(file.limits.header_timeout.as_secs(), 3);
         }
         let error = read("access-log = '-'\naccess_log = 'x'").unwrap_err();

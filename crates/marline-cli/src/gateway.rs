@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args};
 use marline::{PathPolicy, PathRule};
 use marline_http::client::{Client, ClientConfig, HttpVersion, Trust};
 use marline_http::limits;
+use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::{
     AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, PipeMetrics, forward_proxy, gateway,
 };
@@ -15,10 +16,10 @@ use marline_http::server::{
     AlsoListen, MetricsSource, Server, ServerConfig, Site, raise_open_file_limit,
 };
 
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 use crate::listen::{Listen, MetricsListen};
 use crate::pipes::PipeFlags;
-use crate::server::{Signals, open_log};
+use crate::server::{ErrorLog, ServerLogs, Signals};
 use crate::tls::TlsFlags;
 use crate::transport::{RESEARCH, TransportFlags};
 
@@ -136,17 +137,27 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR:PORT")]
     metrics: Option<MetricsListen>,
 
-    /// Append a JSON object for each request to FILE, or print it with `-`
-    #[arg(long, value_name = "FILE|-")]
-    access_log: Option<PathBuf>,
+    #[command(flatten)]
+    logs: ServerLogs,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     raise_open_file_limit();
+    let error_log = arguments.logs.open_error_log()?;
+    error_log.install();
+    let served = serve(&arguments, &error_log).await;
+    if let Err(failure) = &served {
+        error_log.ended(failure);
+    }
+    MessageLog::finish(limits::LOG_FINISH);
+    served
+}
+
+async fn serve(arguments: &Arguments, error_log: &ErrorLog) -> Result<(), Failure> {
     let listen = arguments.listen.unwrap_or(LISTEN.into());
-    check_address(&arguments, listen)?;
+    check_address(arguments, listen)?;
     let signals = Signals::listen()?;
-    let Served { site, more_metrics } = served(&arguments)?;
+    let Served { site, more_metrics } = served(arguments)?;
     let mut config = ServerConfig::cleartext(listen.first, site);
     config
         .also_listen
@@ -157,16 +168,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     config
         .also_metrics
         .extend(metrics.and_then(|listen| listen.also));
-    config.access_log = arguments.access_log.as_deref().map(open_log).transpose()?;
+    config.access_log = arguments.logs.open_access_log()?;
     let access_log = config.access_log.clone();
     let server = Server::bind(config)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     for address in server.metrics_addrs() {
-        errln!("metrics on http://{address}/metrics");
+        error_log.announce(&format!("metrics on http://{address}/metrics"));
     }
     for address in server.local_addrs() {
-        errln!("listening on http://{address}");
+        error_log.announce(&format!("listening on http://{address}"));
     }
     tokio::spawn(signals.follow(server.handle(), || {
         let message = "a gateway has no configuration file to read again";
@@ -189,9 +200,8 @@ fn check_address(arguments: &Arguments, listen: Listen) -> Result<(), Failure> {
             "{listen} is reached from other machines, without encryption; listen on 127.0.0.1, or add --allow-remote"
         )));
     }
-    print_message(&format!(
-        "anyone who reaches {listen} can use this gateway, without encryption"
-    ));
+    let text = format!("anyone who reaches {listen} can use this gateway, without encryption");
+    emit(Level::Warning, Subject::Server, &text);
     Ok(())
 }
 

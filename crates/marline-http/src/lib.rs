@@ -8,6 +8,7 @@
 //! * [`page`] loads web pages with such a client as browsers do: objects are requested when they are
 //!   discovered.
 //! * [`pipes`] decides how many connections to an origin there are, and which one carries an object.
+//! * [`log`] has where the logs of a server go, and its messages for the operator.
 //! * [`har`] makes archives of both that browsers' tools read.
 //!
 //! HTTP/3 is that of `marline-h3`, over marline's streams, on any [`marline::Runtime`], including virtual time.
@@ -24,6 +25,7 @@ mod host_pattern;
 pub mod http3;
 mod interim;
 pub mod limits;
+pub mod log;
 mod networks;
 pub mod page;
 mod pem;

@@ -253,17 +253,35 @@ pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 /// times as much.
 pub const MIN_PROGRESS_BYTES: u64 = 4096;
 
-/// Bytes of lines that wait to be written to the access log: a second of 20,000 requests.
+/// Bytes of lines that wait to be written to a log: a second of 20,000 requests.
 pub const LOG_QUEUE_BYTES: usize = 4 << 20;
 
-/// Lines for which an empty queue of the access log keeps space.
+/// Lines for which an empty queue of a log keeps space.
 pub const IDLE_LOG_LINES: usize = 64;
 
-/// Interval between messages that lines of the access log are dropped.
+/// Interval between messages that lines of a log are dropped, and between attempts to rotate it.
 pub const LOG_COMPLAINTS: Duration = Duration::from_secs(60);
 
 /// Time for the lines of the access log to be written when a server ends.
 pub const LOG_FINISH: Duration = Duration::from_secs(1);
+
+/// Interval at which a log that is rotated looks whether its file was renamed by another process.
+pub const LOG_FILE_CHECK: Duration = Duration::from_secs(1);
+
+/// Files of the directory of a log among which rotated ones are looked for.
+pub const LOG_DIRECTORY_ENTRIES: usize = 100_000;
+
+/// Bytes of a message to syslog; the rest is cut. Daemons have to take 2 KiB (RFC 5426, section 3.2), and those in use take 8 KiB.
+pub const SYSLOG_TEXT_BYTES: usize = 7 << 10;
+
+/// Bytes of a message to journald; the rest is cut. Its field is below the size from which the journal compresses or cuts it.
+pub const JOURNALD_TEXT_BYTES: usize = 48 << 10;
+
+/// Messages of one kind that peers can cause, in each [`MESSAGE_INTERVAL`]: enough to see what happens.
+pub const MESSAGES_OF_KIND: u32 = 5;
+
+/// The interval for [`MESSAGES_OF_KIND`].
+pub const MESSAGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Attempts to find a port that is free for both TCP and UDP, if any port may be used.
 pub const PORT_ATTEMPTS: usize = 16;

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use marline::{Runtime, TokioRuntime};
+use marline_http::log::{Level, Subject, emit};
 use marline_http::server::{Identity, StateDirectory};
 use marline_site::SiteConfig;
 
@@ -56,12 +57,13 @@ pub(super) fn identity(
     }
 }
 
-/// Prints if the certificates of `path` are not valid now. The server starts nevertheless: the clock may be wrong, and some clients
+/// Logs if the certificates of `path` are not valid now. The server starts nevertheless: the clock may be wrong, and some clients
 /// are better than none.
 fn warn_of_dates(path: &Path, identity: &Identity) {
     let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
     if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
-        print_message(&format!("{}: {validity}", path.display()));
+        let text = format!("{}: {validity}", path.display());
+        emit(Level::Warning, Subject::Tls, &text);
     }
 }
 

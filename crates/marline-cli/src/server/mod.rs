@@ -2,31 +2,31 @@
 //! server.
 
 mod identity;
+mod logs;
 mod signals;
 mod state;
 
-#[cfg(unix)]
-use std::fs::File;
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
+use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AccessLog, AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
+    AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
     raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{TlsVersion, limits};
 use marline_site::{SiteConfig, SiteError, redirect_to_https};
 
+pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs};
 pub(crate) use self::signals::Signals;
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};
 use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
@@ -116,9 +116,8 @@ pub(crate) struct ServerFlags {
     #[arg(long, value_name = "on|off", value_parser = BoolishValueParser::new())]
     compress: Option<bool>,
 
-    /// Append a JSON object for each request to FILE, or print it with `-`
-    #[arg(long, value_name = "FILE|-")]
-    access_log: Option<PathBuf>,
+    #[command(flatten)]
+    logs: ServerLogs,
 }
 
 /// A verb that runs a server.
@@ -157,6 +156,22 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     report_panics_in_one_line();
     let signals = Signals::listen()?;
     let first = Wanted::read(arguments.clone())?;
+    let error_log = first.flags.logs.open_error_log()?;
+    error_log.install();
+    let served = serve(arguments, first, signals, &error_log).await;
+    if let Err(failure) = &served {
+        error_log.ended(failure);
+    }
+    MessageLog::finish(limits::LOG_FINISH);
+    served
+}
+
+async fn serve<S: Serving>(
+    arguments: S,
+    first: Wanted<S>,
+    signals: Signals,
+    error_log: &ErrorLog,
+) -> Result<(), Failure> {
     let kept = Kept {
         state: state::open(first.flags.state.as_deref())?,
         history: first
@@ -189,17 +204,17 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     };
     if let Some(redirecting) = &redirecting {
         for address in redirecting.local_addrs() {
-            errln!("redirecting http://{address} to https");
+            error_log.announce(&format!("redirecting http://{address} to https"));
         }
     }
     for address in server.metrics_addrs() {
-        errln!("metrics on http://{address}/metrics");
+        error_log.announce(&format!("metrics on http://{address}/metrics"));
     }
     if let Some(identity) = identity {
         identity::print_trust(&identity, server.local_addrs(), kept.state.as_deref());
     }
     for address in server.local_addrs() {
-        errln!("listening on https://{address}");
+        error_log.announce(&format!("listening on https://{address}"));
     }
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
@@ -209,11 +224,14 @@ pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
         let fixed = wanted.differences_that_need_a_restart(&first);
         if !fixed.is_empty() {
             let fixed = fixed.join(", ");
-            print_message(&format!("changed, but only a restart applies it: {fixed}"));
+            let text = format!("changed, but only a restart applies it: {fixed}");
+            emit(Level::Warning, Subject::Configuration, &text);
         }
+        let error_log = wanted.flags.logs.open_error_log()?;
         let log = config.access_log.clone();
         let replaced = handle.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
+        error_log.install();
         *lock(&current_log) = log;
         Ok(())
     }));
@@ -292,7 +310,8 @@ impl Tables {
 
 impl ServerFlags {
     /// Fills in flags that were not given from `file`, and returns the settings that are not flags.
-    fn fill_from(&mut self, file: ConfigFile) -> Tables {
+    fn fill_from(&mut self, mut file: ConfigFile) -> Tables {
+        self.logs.fill_from(&mut file);
         if self.listen.is_empty() {
             self.listen = file.listen;
         }
@@ -309,7 +328,6 @@ impl ServerFlags {
         }
         self.workers = self.workers.or(file.workers.map(Workers::given));
         self.metrics = self.metrics.or(file.metrics);
-        self.access_log = self.access_log.take().or(file.access_log);
         self.compress = self.compress.or(file.compress);
         let has_history = self.history.is_some() || self.transport.profile() == Profile::History;
         let mut history = file.history.or_else(|| has_history.then(History::default));
@@ -369,7 +387,7 @@ impl<S: Serving> Wanted<S> {
         if config.protocols.tunnels {
             config.more_metrics = Some(Arc::clone(serving.upstreams()) as _);
         }
-        config.access_log = flags.access_log.as_deref().map(open_log).transpose()?;
+        config.access_log = flags.logs.open_access_log()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
         config.limits = tables.limits.clone();
         config.trusted = tables.trusted.clone();
@@ -488,37 +506,8 @@ fn transport(
     Ok(transport)
 }
 
-/// Opens an access log: a file, or standard output for `-`.
-pub(crate) fn open_log(path: &Path) -> Result<AccessLog, Failure> {
-    if path.as_os_str() == "-" {
-        let output = standard_output()
-            .map_err(|error| Failure::Failed(format!("cannot write the access log: {error}")));
-        return Ok(AccessLog::new(output?));
-    }
-    AccessLog::open(path).map_err(|error| {
-        let path = path.display();
-        Failure::Failed(format!(
-            "cannot write the access log {path}: {error}; choose another"
-        ))
-    })
-}
-
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Standard output without a buffer or a lock: the outcome of each write is known, and a stalled reader blocks nothing
-/// else.
-#[cfg(unix)]
-fn standard_output() -> io::Result<File> {
-    use std::os::fd::AsFd;
-
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(not(unix))]
-fn standard_output() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

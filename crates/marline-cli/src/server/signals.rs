@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use marline_http::log::{Level, Subject, emit};
 use marline_http::server::Handle;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 
 /// The action that a signal requests.
 enum Request {
@@ -112,7 +113,13 @@ async fn ended(task: &mut Option<JoinHandle<()>>) {
 
 fn report(reloaded: Result<(), Failure>) {
     match reloaded {
-        Ok(()) => print_message("read the configuration again"),
-        Err(reason) => print_message(&format!("{reason}; the configuration stays as it was")),
+        Ok(()) => {
+            let text = "read the configuration again";
+            emit(Level::Information, Subject::Configuration, text);
+        }
+        Err(reason) => {
+            let text = format!("{reason}; the configuration stays as it was");
+            emit(Level::Error, Subject::Configuration, &text);
+        }
     }
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marline::{Runtime, TokioRuntime};
+use marline_http::log::{Level, Subject, emit};
 use marline_http::server::{StateDirectory, StateError};
 
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 
 /// Opens the directory that was `given`, or the user's. Without one that can be created, the state is in memory.
 ///
@@ -22,17 +23,15 @@ pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, 
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
     let unix_time = runtime.unix_time();
     let Some(path) = given.map(Path::to_owned).or_else(default_directory) else {
-        print_message(
-            "there is no home directory for keys and sessions, so they end with this process; give --state DIR",
-        );
+        let text = "there is no home directory for keys and sessions, so they end with this process; give --state DIR";
+        emit(Level::Warning, Subject::Keys, text);
         return Ok(None);
     };
     match StateDirectory::open(&path, unix_time) {
         Ok(state) => Ok(Some(Arc::new(state))),
         Err(error @ StateError::Io { .. }) if given.is_none() => {
-            print_message(&format!(
-                "keys and sessions end with this process: {error} with --state DIR"
-            ));
+            let text = format!("keys and sessions end with this process: {error} with --state DIR");
+            emit(Level::Warning, Subject::Keys, &text);
             Ok(None)
         }
         Err(error) => Err(Failure::Failed(error.to_string())),

@@ -37,19 +37,12 @@ pub(super) async fn respond(
     let current = context.current.get();
     let log = current.log.clone();
     let client = current.trusted.client(recorder.client, request.headers());
-    let mut record = Record::new(
-        recorder,
-        log,
-        request.method(),
-        request.uri().path(),
-        version,
-    );
-    record.of_client(client);
+    request.extensions_mut().insert(client);
+    let record = Record::new(recorder, log, &request);
     if origin.is_early() {
         request.extensions_mut().insert(EarlyData);
     }
     request.extensions_mut().insert(origin);
-    request.extensions_mut().insert(client);
     let method = request.method().clone();
     let pace = Pace::default();
     let request = match method == Method::CONNECT || request.body().is_end_stream() {
@@ -150,13 +143,7 @@ pub(super) fn refuse(
 ) -> Answer {
     let version = request.version();
     let log = context.current.get().log.clone();
-    let record = Record::new(
-        recorder,
-        log,
-        request.method(),
-        request.uri().path(),
-        version,
-    );
+    let record = Record::new(recorder, log, request);
     record.begin(refusal(context, recorder, version, status))
 }
 

@@ -4,6 +4,7 @@ mod copied;
 mod pace;
 mod request_body;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ use crate::header;
 use crate::http3::{self, Begun, QuicTransport, Receiver, RequestError, RequestStream, Sender};
 use crate::interim::Interim;
 use crate::limits;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::tasks::TaskSet;
 
 /// The error code with which a stopping server closes its connections.
@@ -104,22 +107,25 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
     // Early data is answered before the handshake is complete.
     let quic = match connecting.into_0rtt() {
         Ok(quic) => quic,
-        Err(connecting) => match connecting.await {
-            Ok(quic) => quic,
-            Err(_) => return context.metrics.handshake_failed(),
-        },
+        Err(connecting) => {
+            let client = connecting.remote_address();
+            match connecting.await {
+                Ok(quic) => quic,
+                Err(error) => return handshake_failed(&context, client, &error),
+            }
+        }
     };
     // The endpoint may have evicted a connection whose task has not ended yet.
     let mut slot = context.slot().await;
     if slot.is_none() {
         // No client loses a place to one whose address may be forged.
-        if quic.connected().await.is_err() {
-            return context.metrics.handshake_failed();
+        if let Err(error) = quic.connected().await {
+            return handshake_failed(&context, Some(quic.remote_address()), &error);
         }
         slot = context.slot_for(quic.remote_address().ip()).await;
     }
     let Some(_slot) = slot else {
-        return context.metrics.connection_refused();
+        return context.refused(quic.remote_address());
     };
     let connection = ClientConnection {
         recorder: Arc::new(Recorder {
@@ -138,6 +144,15 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
     tokio::join!(connection.watch(), connection.serve());
 }
 
+/// Counts and logs a failed handshake.
+fn handshake_failed(context: &Context, client: Option<SocketAddr>, reason: &dyn fmt::Display) {
+    context.metrics.handshake_failed();
+    messages::emit_frequent(Level::Information, Frequent::QuicHandshake, || {
+        let client = client.map_or_else(|| "a client".to_owned(), |client| client.to_string());
+        format!("the handshake of {client} failed: {reason}")
+    });
+}
+
 struct ClientConnection {
     context: Arc<Context>,
     recorder: Arc<Recorder>,
@@ -150,8 +165,8 @@ impl ClientConnection {
     /// Counts the connection and its paths until it is closed.
     async fn watch(&self) {
         let metrics = &self.context.metrics;
-        if self.quic.connected().await.is_err() {
-            return metrics.handshake_failed();
+        if let Err(error) = self.quic.connected().await {
+            return handshake_failed(&self.context, Some(self.recorder.client), &error);
         }
         self.proven.send_replace(true);
         let _open = metrics.connection_opened(Version::HTTP_3);

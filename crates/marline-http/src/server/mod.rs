@@ -45,7 +45,7 @@ mod trusted;
 mod workers;
 
 use std::convert::Infallible;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
@@ -56,7 +56,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use self::access_log::AccessLog;
+pub use self::access_log::{AccessLog, AccessLogFormat};
 pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
 pub(crate) use self::budget::{Budget, Grant};
@@ -86,6 +86,8 @@ pub use self::trusted::{ClientAddress, ClientField, TrustedProxies};
 use self::workers::Workers;
 use crate::body::Body;
 use crate::limits;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent, Subject};
 use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
 use crate::tcp::{self as tcp_sockets, SystemSockets, TcpProtocol, TcpSockets};
@@ -171,6 +173,16 @@ struct Context {
 }
 
 impl Context {
+    /// Counts and logs a refused connection.
+    fn refused(&self, client: SocketAddr) {
+        self.metrics.connection_refused();
+        messages::emit_frequent(Level::Warning, Frequent::Connections, || {
+            format!(
+                "a connection of {client} was refused: too many are open, of all or of its network"
+            )
+        });
+    }
+
     /// Stops the server because the endpoint at `address` has failed.
     fn fail(&self, address: SocketAddr) {
         // One failure is reported; it stops the server.
@@ -355,9 +367,8 @@ impl Server {
         if !matches!(runtime.timeout(grace, in_time).await, Ok(Ok(()))) {
             let open = context.metrics.open_records();
             if open > 0 {
-                report(&format!(
-                    "requests that were cut because the server stops: {open}"
-                ));
+                let text = format!("requests that were cut because the server stops: {open}");
+                messages::emit(Level::Warning, Subject::Server, &text);
             }
             context.cut.stop();
             // The remaining connections are closed, so that their samples reach the history store.
@@ -403,17 +414,12 @@ async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
             // The present keys stay in use.
             Err(error) => {
                 context.metrics.rotation_failed();
-                report(&format!("the keys were not replaced: {error}"));
+                let text = format!("the keys were not replaced: {error}");
+                messages::emit(Level::Error, Subject::Keys, &text);
                 limits::ROTATION_RETRY
             }
         };
     }
-}
-
-/// Prints a message for the operator on standard error.
-fn report(message: &str) {
-    // Nobody is left to report to if this fails.
-    let _ = io::stderr().write_all(format!("marline: {message}\n").as_bytes());
 }
 
 /// The limits of the qlog files of all connections, which outlast a replaced configuration.

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::io::Write;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -13,6 +12,8 @@ use http_body::{Frame, SizeHint};
 
 use super::metrics::Metrics;
 use crate::body::{Body, BoxError};
+use crate::log::Level;
+use crate::log::messages::{self, Subject};
 
 thread_local! {
     /// Whether this thread runs a site.
@@ -24,7 +25,7 @@ thread_local! {
 #[error("the site has panicked")]
 pub(super) struct Panicked;
 
-/// Reports panics of sites in one line on standard error each, without a backtrace: the server continues, and answers the
+/// Reports panics of sites in one line of the error log each, without a backtrace: the server continues, and answers the
 /// request with status 500. Other panics are left to the hook that is set when this is called.
 pub fn report_panics_in_one_line() {
     let others = panic::take_hook();
@@ -43,9 +44,8 @@ fn report(panic: &PanicHookInfo<'_>) {
     let place = panic
         .location()
         .map_or_else(String::new, |place| format!(" at {place}"));
-    let line = format!("marline: a request failed by a defect of this program{place}: {message}\n");
-    // Nobody is left to report to if this fails.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let text = format!("a request failed by a defect of this program{place}: {message}");
+    messages::emit(Level::Error, Subject::Defect, &text);
 }
 
 /// Runs `site`.

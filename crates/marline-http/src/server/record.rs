@@ -4,56 +4,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use marline::Instant;
-use serde::Serialize;
 
-use super::access_log::AccessLog;
-use super::metrics::{Metrics, version_name};
+use super::access_log::{AccessLog, Line, RequestLine};
+use super::metrics::Metrics;
 use super::progress::Progress;
 use super::trusted::ClientAddress;
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::runtime::RuntimeHandle;
-
-/// The fields of a line. Their names are a stable interface, except `complete`.
-#[derive(Serialize)]
-struct Line<'a> {
-    /// Seconds since 1970, when the request's header had arrived.
-    time: f64,
-    /// The client, as a trusted proxy reports it: the port is then 0 if the proxy does not name it.
-    client: SocketAddr,
-    /// `None` if the request could not be read.
-    method: Option<&'a str>,
-    path: Option<&'a str>,
-    /// `None` if a malformed request was answered with a reset of its stream, or if its client or connection was lost before
-    /// the response.
-    status: Option<u16>,
-    /// Bytes of content that the client has acknowledged.
-    bytes: u64,
-    http_version: &'static str,
-    connection: &'a str,
-    /// The number of the QUIC connection's bundle in this process, if it has one.
-    bundle: Option<u64>,
-    /// The initial window of the QUIC connection's path, in bytes.
-    initial_window: Option<u64>,
-    /// The paths that the QUIC connection has, including recently closed ones.
-    paths: Option<usize>,
-    /// From the request's header until the client has acknowledged the response, or will not.
-    duration_s: f64,
-    /// Whether the client has acknowledged the whole response.
-    complete: bool,
-    /// The source of the response, if the request was passed on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upstream: Option<&'a str>,
-    /// The reason why that source gave no response.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    upstream_error: Option<&'a str>,
-    /// The pipe that carried the response, from 0, if the request was passed on over a pool of pipes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pipe: Option<usize>,
-}
 
 /// The extension of a response that names the destination of its request, for the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,10 +80,10 @@ impl Recorder {
 }
 
 /// A request that could be read.
-struct Request {
+struct Read {
     method: Method,
-    /// Empty without a log.
-    path: String,
+    /// `None` without a log.
+    line: Option<Box<RequestLine>>,
 }
 
 /// A response, and the record of its outcome.
@@ -136,7 +99,7 @@ pub(super) struct Record {
     client: ClientAddress,
     start: Instant,
     time: f64,
-    request: Option<Request>,
+    request: Option<Read>,
     version: Version,
     status: Option<StatusCode>,
     /// Bytes of content that were passed to the connection.
@@ -151,23 +114,21 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(
+    /// A record of `request`, whose client is the one of its [`ClientAddress`], as a trusted proxy reports it, or else the peer.
+    pub(super) fn new<B>(
         recorder: &Arc<Recorder>,
         log: Option<AccessLog>,
-        method: &Method,
-        path: &str,
-        version: Version,
+        request: &Request<B>,
     ) -> Self {
-        let path = match &log {
-            Some(_) => path.to_owned(),
-            None => String::new(),
-        };
-        let request = Request {
-            method: method.clone(),
-            path,
-        };
-        let mut record = Self::unreadable(recorder, log, version);
-        record.request = Some(request);
+        let line = log.as_ref().map(|_| Box::new(RequestLine::of(request)));
+        let mut record = Self::unreadable(recorder, log, request.version());
+        if let Some(client) = request.extensions().get::<ClientAddress>() {
+            record.client = *client;
+        }
+        record.request = Some(Read {
+            method: request.method().clone(),
+            line,
+        });
         record
     }
 
@@ -199,11 +160,6 @@ impl Record {
         }
     }
 
-    /// The request is of `client`, by what a trusted proxy reports.
-    pub(super) fn of_client(&mut self, client: ClientAddress) {
-        self.client = client;
-    }
-
     /// The response has this status.
     pub(super) fn answer(&mut self, status: StatusCode) {
         self.status = Some(status);
@@ -213,6 +169,16 @@ impl Record {
     pub(super) fn begin(mut self, response: Response<Body>) -> Answer {
         self.answer(response.status());
         self.passed_on = response.extensions().get().cloned();
+        if let Some(PassedOn {
+            upstream,
+            error: Some(error),
+            ..
+        }) = &self.passed_on
+        {
+            messages::emit_frequent(Level::Warning, Frequent::Upstream, || {
+                format!("{upstream} gave no response: {error}")
+            });
+        }
         self.expected = content_length(response.headers());
         let request = self.request.as_ref();
         let status = response.status();
@@ -277,11 +243,10 @@ impl Drop for Record {
         let line = Line {
             time: self.time,
             client: self.client.get(),
-            method: request.map(|request| request.method.as_str()),
-            path: request.map(|request| &*request.path),
+            request: request.and_then(|request| request.line.as_deref()),
             status: status.map(|status| status.as_u16()),
             bytes: self.confirmed,
-            http_version: version_name(self.version),
+            http_version: self.version,
             connection: &recorder.connection,
             bundle: recorder.quic.as_ref().and_then(marline::Connection::bundle),
             initial_window: recorder
@@ -298,7 +263,7 @@ impl Drop for Record {
                 .and_then(|passed| passed.error.as_deref()),
             pipe: self.passed_on.as_ref().and_then(|passed| passed.pipe),
         };
-        log.write(self.time, &line);
+        log.write(&line);
         metrics.record_closed();
     }
 }

@@ -17,6 +17,8 @@ use super::exposition::head;
 use super::open_files::{HeldFile, OpenFiles, TooManyFiles};
 use super::stop::Stopped;
 use crate::limits;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::runtime::RuntimeHandle;
 
 /// Budgets of a server.
@@ -145,7 +147,13 @@ impl Origin {
     /// # Errors
     /// The client may hold no other one.
     pub(super) fn hold(&self, file: File, metadata: &Metadata) -> Result<HeldFile, TooManyFiles> {
-        self.resources.files.hold(&self.account(), file, metadata)
+        let held = self.resources.files.hold(&self.account(), file, metadata);
+        held.inspect_err(|_| {
+            messages::emit_frequent(Level::Warning, Frequent::Files, || {
+                "a request was refused: responses hold too many files open (max_open_files)"
+                    .to_owned()
+            });
+        })
     }
 
     /// Takes a part of the buffers at once, if the client may take some.
@@ -167,9 +175,13 @@ impl Origin {
             origin.becomes_proven().await;
             let account = origin.account();
             let buffers = origin.resources.buffers.clone();
-            buffers
-                .take(account, wanted, origin.runtime, origin.buffer_timeout)
-                .await
+            let taken = buffers.take(account, wanted, origin.runtime, origin.buffer_timeout);
+            taken.await.inspect_err(|_| {
+                messages::emit_frequent(Level::Warning, Frequent::Buffers, || {
+                    "a response ended: too many bytes wait for clients (max_buffered_bytes)"
+                        .to_owned()
+                });
+            })
         }
     }
 }

@@ -12,6 +12,7 @@ mod tunnels;
 mod unread;
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ use super::record::{Answer, Recorder};
 use super::resources::{Chunk, Origin};
 use super::{Context, ServerLimits};
 use crate::body::Body;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::{header, limits};
 
 /// The response to cleartext HTTP where TLS is expected.
@@ -145,7 +148,7 @@ impl Listener {
             false => Peer::Client(client.ip()),
         };
         let Some(admitted) = context.admission.admit(peer, &progress) else {
-            return context.metrics.connection_refused();
+            return context.refused(client);
         };
         let tls = context.current.get().tls.clone();
         let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
@@ -166,7 +169,7 @@ impl Listener {
         let context = Arc::clone(context);
         connections.spawn(async move {
             let Some(slot) = context.slot_for(client.ip()).await else {
-                return context.metrics.connection_refused();
+                return context.refused(client);
             };
             let evicted = async {
                 tokio::select! {
@@ -233,15 +236,21 @@ impl ClientConnection {
         };
         let stream = self.socket(stream, Bytes::new(), close);
         if let Protocol::OldTls(alert) = protocol {
-            self.context.metrics.handshake_failed();
+            self.handshake_failed("it offers no version of TLS from 1.2 on");
             // Best effort: an error is ignored.
             let _ = timeout(wait, refuse_unread(stream, &alert)).await;
             limits::LINGER
         } else if matches!(protocol, Protocol::Tls) {
-            let handshake = timeout(wait, tls.accept(stream)).await;
-            let Ok(Ok(stream)) = handshake else {
-                self.context.metrics.handshake_failed();
-                return limits::LINGER;
+            let stream = match timeout(wait, tls.accept(stream)).await {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    self.handshake_failed(&error);
+                    return limits::LINGER;
+                }
+                Err(_) => {
+                    self.handshake_failed("it takes too long");
+                    return limits::LINGER;
+                }
             };
             let session = stream.get_ref().1;
             self.context.metrics.tls_opened(session.protocol_version());
@@ -264,6 +273,14 @@ impl ClientConnection {
             }
             limits::LINGER
         }
+    }
+
+    /// Counts and logs a failed handshake.
+    fn handshake_failed(&self, reason: impl fmt::Display) {
+        self.context.metrics.handshake_failed();
+        messages::emit_frequent(Level::Information, Frequent::TlsHandshake, || {
+            format!("the handshake of {} failed: {reason}", self.client)
+        });
     }
 
     /// The socket of this connection, from which `read` was already read.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::QlogLimits;
+use crate::log::Level;
+use crate::log::messages::{self, Subject};
 
 /// Bytes kept for a file that is not permitted yet: a handshake with a long certificate chain.
 const HELD_BYTES: usize = 64 * 1024;
@@ -103,10 +105,8 @@ impl Budget {
     #[cold]
     fn exceeded(&self, what: &str) -> io::Error {
         if !self.is_reported.swap(true, Relaxed) {
-            let line =
-                format!("marline: the limit of qlog on {what} is reached; some logs are missing\n");
-            // A failure cannot be reported anywhere.
-            let _ = io::stderr().write_all(line.as_bytes());
+            let text = format!("the limit of qlog on {what} is reached; some logs are missing");
+            messages::emit(Level::Warning, Subject::Quic, &text);
         }
         io::Error::other("the limit of qlog is reached")
     }

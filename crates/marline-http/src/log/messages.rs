@@ -1,0 +1,299 @@
+//! The messages of a server for its operator, each with time, level and subject.
+//!
+//! They go to the log of the process that [`MessageLog::install`] sets, or else to standard error.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use marline::Runtime;
+
+use super::{Entry, Level, LogOutput, LogOutputError, LogRotation, Queue, Reports};
+use crate::limits;
+
+/// The subject of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The start and the end of the server.
+    Server,
+    /// The configuration, and what it names.
+    Configuration,
+    /// Handshakes and certificates.
+    Tls,
+    /// Connections of QUIC and their logs.
+    Quic,
+    /// Applications behind a proxy.
+    Upstream,
+    /// Limits that are reached.
+    Limits,
+    /// The keys of the state directory.
+    Keys,
+    /// The logs themselves.
+    Log,
+    /// Defects of the program.
+    Defect,
+}
+
+impl Subject {
+    /// Its name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Configuration => "configuration",
+            Self::Tls => "tls",
+            Self::Quic => "quic",
+            Self::Upstream => "upstream",
+            Self::Limits => "limits",
+            Self::Keys => "keys",
+            Self::Log => "log",
+            Self::Defect => "defect",
+        }
+    }
+}
+
+/// A kind of message that peers can cause as often as they like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frequent {
+    TlsHandshake,
+    QuicHandshake,
+    Connections,
+    Buffers,
+    Files,
+    Upstream,
+}
+
+impl Frequent {
+    const ALL: [Self; 6] = [
+        Self::TlsHandshake,
+        Self::QuicHandshake,
+        Self::Connections,
+        Self::Buffers,
+        Self::Files,
+        Self::Upstream,
+    ];
+
+    fn subject(self) -> Subject {
+        match self {
+            Self::TlsHandshake => Subject::Tls,
+            Self::QuicHandshake => Subject::Quic,
+            Self::Connections | Self::Buffers | Self::Files => Subject::Limits,
+            Self::Upstream => Subject::Upstream,
+        }
+    }
+}
+
+/// The log of messages of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct MessageLog(Arc<Inner>);
+
+struct Inner {
+    queue: Queue,
+    level: Level,
+    runtime: Arc<dyn Runtime>,
+    frequent: [Mutex<Budget>; Frequent::ALL.len()],
+}
+
+impl fmt::Debug for MessageLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MessageLog")
+    }
+}
+
+/// The log that is installed.
+static INSTALLED: RwLock<Option<MessageLog>> = RwLock::new(None);
+
+fn installed() -> Option<MessageLog> {
+    INSTALLED
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+impl MessageLog {
+    /// Logs messages of `level` and more serious ones to `output`.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn open(
+        output: &LogOutput,
+        level: Level,
+        rotation: Option<&LogRotation>,
+        runtime: Arc<dyn Runtime>,
+    ) -> Result<Self, LogOutputError> {
+        let reports = Reports {
+            name: "error log",
+            dropped: |time, dropped| {
+                let text = format!("messages that were lost before this one: {dropped}");
+                Some(entry(time, Level::Warning, Subject::Log, &text))
+            },
+            // Not to itself.
+            operator: print,
+        };
+        let sink = output.open("error log", true, rotation)?;
+        Ok(Self(Arc::new(Inner {
+            queue: Queue::new(sink, reports),
+            level,
+            runtime,
+            frequent: Default::default(),
+        })))
+    }
+
+    /// Makes it the log of the process, instead of the previous one.
+    pub fn install(&self) {
+        *INSTALLED.write().unwrap_or_else(PoisonError::into_inner) = Some(self.clone());
+    }
+
+    /// Waits until all messages of the installed log are written, but no longer than `limit`. Blocks the thread.
+    pub fn finish(limit: Duration) {
+        if let Some(log) = installed() {
+            log.0.queue.finish(limit);
+        }
+    }
+
+    fn emit(&self, level: Level, subject: Subject, text: &str) {
+        if level <= self.0.level {
+            let time = self.0.runtime.unix_time().as_secs_f64();
+            self.0.queue.push(entry(time, level, subject, text));
+        }
+    }
+
+    fn emit_frequent(&self, level: Level, kind: Frequent, text: impl FnOnce() -> String) {
+        if level > self.0.level {
+            return;
+        }
+        let now = self.0.runtime.unix_time();
+        let budget = &self.0.frequent[kind as usize];
+        let taken = budget
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(now);
+        let text = match taken {
+            Taken::Refused => return,
+            Taken::One => text(),
+            Taken::Last => format!("{}; further ones are only counted for a minute", text()),
+            Taken::After(count) => format!("{} (and {count} like it before)", text()),
+        };
+        self.emit(level, kind.subject(), &text);
+    }
+}
+
+/// The messages of one kind that are emitted.
+#[derive(Debug, Default)]
+struct Budget {
+    /// When the present interval began, since 1970.
+    since: Duration,
+    emitted: u32,
+    refused: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Taken {
+    One,
+    /// None follows in this interval.
+    Last,
+    /// The first after this number that were not emitted.
+    After(u64),
+    Refused,
+}
+
+impl Budget {
+    fn take(&mut self, now: Duration) -> Taken {
+        // The clock may be set back.
+        if now.abs_diff(self.since) >= limits::MESSAGE_INTERVAL {
+            self.since = now;
+            self.emitted = 0;
+        }
+        if self.emitted >= limits::MESSAGES_OF_KIND {
+            self.refused += 1;
+            return Taken::Refused;
+        }
+        self.emitted += 1;
+        match (std::mem::take(&mut self.refused), self.emitted) {
+            (0, limits::MESSAGES_OF_KIND) => Taken::Last,
+            (0, _) => Taken::One,
+            (refused, _) => Taken::After(refused),
+        }
+    }
+}
+
+/// A line of the log. Control characters are escaped: texts contain what peers sent.
+fn entry(time: f64, level: Level, subject: Subject, text: &str) -> Entry {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => escaped.extend(c.escape_default()),
+            false => escaped.push(c),
+        }
+    }
+    Entry {
+        time,
+        level,
+        subject: subject.name(),
+        text: escaped.into_bytes(),
+    }
+}
+
+/// Emits a message.
+pub fn emit(level: Level, subject: Subject, text: &str) {
+    match installed() {
+        Some(log) => log.emit(level, subject, text),
+        None => print(text),
+    }
+}
+
+/// Emits a message that peers can cause: some of its kind in a minute, and the number of the others. Without a log, there is
+/// none.
+pub(crate) fn emit_frequent(level: Level, kind: Frequent, text: impl FnOnce() -> String) {
+    if let Some(log) = installed() {
+        log.emit_frequent(level, kind, text);
+    }
+}
+
+/// Prints a message on standard error.
+fn print(text: &str) {
+    // Nobody is left to report to if this fails.
+    let _ = io::stderr().write_all(format!("marline: {text}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_message_has_some_in_a_minute_and_the_number_of_others() {
+        let mut budget = Budget::default();
+        let mut at = |seconds: u64| budget.take(Duration::from_secs(1_700_000_000 + seconds));
+        for _ in 1..limits::MESSAGES_OF_KIND {
+            assert_eq!(at(0), Taken::One);
+        }
+        assert_eq!(at(1), Taken::Last);
+        for _ in 0..1000 {
+            assert_eq!(at(59), Taken::Refused);
+        }
+        assert_eq!(at(60), Taken::After(1000));
+        assert_eq!(at(61), Taken::One);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_stop_messages() {
+        let mut budget = Budget::default();
+        for _ in 0..limits::MESSAGES_OF_KIND {
+            budget.take(Duration::from_secs(1_700_000_000));
+        }
+        assert_eq!(budget.take(Duration::from_secs(1_600_000_000)), Taken::One);
+    }
+
+    #[test]
+    fn what_peers_sent_makes_no_line_of_its_own() {
+        let line = entry(0.0, Level::Error, Subject::Tls, "a\nb\u{1b}[2J\u{9b}");
+        assert_eq!(line.text, b"a\\nb\\u{1b}[2J\\u{9b}");
+    }
+
+    #[test]
+    fn every_frequent_kind_has_a_budget_of_its_own() {
+        for (index, kind) in Frequent::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index);
+        }
+    }
+}
