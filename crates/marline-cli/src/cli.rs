@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "flow")]
 use crate::flow;
-use crate::{check, completions, gateway, get, man, proxy, qlog, reference, serve};
+use crate::{check, completions, gateway, get, man, proxy, qlog, reference, serve, top};
 #[cfg(target_os = "linux")]
 use crate::{demo, lab};
 
@@ -32,6 +32,7 @@ pub(crate) enum Verb {
     Serve(serve::Arguments),
     Proxy(proxy::Arguments),
     Check(check::Arguments),
+    Top(top::Arguments),
     Get(get::Arguments),
     Gateway(gateway::Arguments),
     #[cfg(target_os = "linux")]

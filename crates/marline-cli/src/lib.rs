@@ -43,6 +43,7 @@ mod signal;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;
+mod top;
 mod transport;
 mod values;
 mod workers;
@@ -65,6 +66,7 @@ pub fn main() -> ExitCode {
         Verb::Serve(arguments) => in_runtime(server::run(arguments)),
         Verb::Proxy(arguments) => in_runtime(server::run(arguments)),
         Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
+        Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => in_runtime(check::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(arguments)),
         #[cfg(target_os = "linux")]

@@ -271,6 +271,12 @@ pub const LOG_FILE_CHECK: Duration = Duration::from_secs(1);
 /// Files of the directory of a log among which rotated ones are looked for.
 pub const LOG_DIRECTORY_ENTRIES: usize = 100_000;
 
+/// Connections on the page of a server's metrics address, the most active ones: as many as anybody reads.
+pub const SHOWN_CONNECTIONS: usize = 100;
+
+/// Interval at which the counters of all connections are read for that page, however many ask.
+pub const CONNECTIONS_INTERVAL: Duration = Duration::from_millis(450);
+
 /// Bytes of a message to syslog; the rest is cut. Daemons have to take 2 KiB (RFC 5426, section 3.2), and those in use take 8 KiB.
 pub const SYSLOG_TEXT_BYTES: usize = 7 << 10;
 

@@ -29,6 +29,6 @@ pub use self::error::SiteError;
 pub use self::fields::Origin;
 pub use self::paths::PathPattern;
 pub use self::rate::{Rate, RateKey};
-pub use self::sites::{identities, redirect_to_https, sites};
+pub use self::sites::{identities, redirect_to_https, site_names, sites};
 pub use self::template::{PathTemplate, Template};
 pub use self::users::BasicAuthError;

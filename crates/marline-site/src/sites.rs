@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::HOST;
 use http::{Method, Request, Response, StatusCode};
 use marline_http::proxy::UpstreamMetrics;
-use marline_http::server::{ClientAddress, Identity, NamedIdentity, Site};
+use marline_http::server::{ClientAddress, Identity, NamedIdentity, Site, SiteName};
 use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
@@ -56,6 +56,18 @@ pub fn identities(sites: &[SiteConfig]) -> Result<Vec<NamedIdentity>, SiteError>
         }
     }
     Ok(identities)
+}
+
+/// The names of `sites` in metrics: the first of each, or `default`.
+pub fn site_names(sites: &[SiteConfig]) -> Vec<SiteName> {
+    sites.iter().map(name_of).collect()
+}
+
+fn name_of(site: &SiteConfig) -> SiteName {
+    match site.names.first() {
+        Some(name) => SiteName::new(&name.to_string()),
+        None => SiteName::new("default"),
+    }
 }
 
 /// A site that redirects every request to the same URL of `https`, on `port`.
@@ -116,6 +128,8 @@ struct Sites {
 
 #[derive(Debug)]
 struct ServedSite {
+    /// For the metrics.
+    name: SiteName,
     names: Vec<HostPattern>,
     rules: Compiled,
     routes: Vec<Route>,
@@ -143,7 +157,9 @@ impl Sites {
             let text = "This server has no site of this name\n";
             return plain(StatusCode::MISDIRECTED_REQUEST, text);
         };
-        site.answer(request, client, host.into()).await
+        let mut response = site.answer(request, client, host.into()).await;
+        response.extensions_mut().insert(site.name.clone());
+        response
     }
 
     /// The site of `host`: by name, by wildcard, or the one without names.
@@ -178,6 +194,7 @@ impl ServedSite {
             return Err(SiteError::NoHandler { place });
         }
         Ok(Self {
+            name: name_of(config),
             names: config.names.clone(),
             rules,
             routes,

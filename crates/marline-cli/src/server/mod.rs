@@ -375,6 +375,7 @@ impl<S: Serving> Wanted<S> {
         let identity = identity::identity(flags, &sites, listen.ip(), kept.state.as_deref())?;
         let mut config = ServerConfig::new(listen, identity, site);
         config.named_identities = marline_site::identities(&sites).map_err(failed)?;
+        config.site_names = marline_site::site_names(&sites);
         config.also_listen = also;
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);

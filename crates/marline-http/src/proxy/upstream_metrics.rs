@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::failure::Failure;
 use super::upstream::Upstream;
-use crate::server::{MetricsSource, metric_head};
+use crate::server::{MetricsSource, UpstreamHealth, metric_head};
 
 /// The counters of each application of a reverse proxy, for
 /// [`ServerConfig::more_metrics`](crate::server::ServerConfig::more_metrics).
@@ -115,6 +115,18 @@ fn forget_unused(entries: &mut BTreeMap<String, Entry>) {
 }
 
 impl MetricsSource for UpstreamMetrics {
+    fn upstreams(&self) -> Vec<UpstreamHealth> {
+        let entries = self.lock();
+        let health = entries.iter().map(|(url, entry)| {
+            let mut upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
+            UpstreamHealth {
+                upstream: url.clone(),
+                healthy: upstreams.any(|upstream| upstream.is_healthy()),
+            }
+        });
+        health.collect()
+    }
+
     fn write(&self, out: &mut String) -> fmt::Result {
         let mut entries = self.lock();
         forget_unused(&mut entries);

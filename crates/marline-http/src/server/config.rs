@@ -9,7 +9,8 @@ use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
 use super::{
-    AccessLog, Identity, MetricsSource, NamedIdentity, Site, StateDirectory, TrustedProxies,
+    AccessLog, Identity, MetricsSource, NamedIdentity, Site, SiteName, StateDirectory,
+    TrustedProxies,
 };
 use crate::tcp::TcpSockets;
 use crate::{TlsVersion, limits, transport};
@@ -29,6 +30,8 @@ pub struct ServerConfig {
     pub named_identities: Vec<NamedIdentity>,
     /// The service that answers requests.
     pub site: Site,
+    /// The names by which its responses say of which site they are, each with metrics of its own.
+    pub site_names: Vec<SiteName>,
     /// The enabled versions of HTTP.
     pub protocols: Protocols,
     /// The minimum version of TLS over TCP. QUIC has TLS 1.3 in any case.
@@ -49,7 +52,7 @@ pub struct ServerConfig {
     pub state: Option<Arc<StateDirectory>>,
     /// The log of requests.
     pub access_log: Option<AccessLog>,
-    /// The address on which metrics are served as `/metrics`, over cleartext HTTP.
+    /// The address on which metrics are served as `/metrics`, over cleartext HTTP, and pages about health and connections.
     pub metrics: Option<SocketAddr>,
     /// Further addresses for metrics, with the same port. Those that this host does not have are skipped.
     pub also_metrics: Vec<IpAddr>,
@@ -296,6 +299,7 @@ impl ServerConfig {
             identity: identity.into(),
             named_identities: Vec::new(),
             site,
+            site_names: Vec::new(),
             protocols: Protocols::default(),
             tls_min: TlsVersion::default(),
             limits: ServerLimits::default(),
@@ -324,6 +328,7 @@ impl ServerConfig {
             identity: None,
             named_identities: Vec::new(),
             site,
+            site_names: Vec::new(),
             protocols: Protocols {
                 http1: false,
                 http2: false,

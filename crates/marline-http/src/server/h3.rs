@@ -21,6 +21,7 @@ use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
 use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
+use super::monitor::Activity;
 use super::received::{OpenContents, Received};
 use super::record::{Answer, Record, Recorder};
 use super::resources::{AddressProof, Chunk, Origin};
@@ -135,6 +136,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             connection: quic.original_destination().to_string(),
             alt_svc: None,
             progress: None,
+            activity: Activity::default(),
             quic: Some(quic.clone()),
         }),
         context,
@@ -169,7 +171,7 @@ impl ClientConnection {
             return handshake_failed(&self.context, Some(self.recorder.client), &error);
         }
         self.proven.send_replace(true);
-        let _open = metrics.connection_opened(Version::HTTP_3);
+        let _open = metrics.connection_opened(&self.recorder, Version::HTTP_3);
         metrics.follow(&self.quic).await;
     }
 

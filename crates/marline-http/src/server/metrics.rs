@@ -1,10 +1,12 @@
 //! Counters and their Prometheus text form.
 
 mod bundles;
+mod durations;
 mod histogram;
 mod history;
 mod paths;
 mod process;
+mod sites;
 mod transport;
 
 use std::fmt::{self, Write};
@@ -19,20 +21,20 @@ use marline::{MakeObserver, TransportConfig};
 use rustls::ProtocolVersion;
 
 use self::bundles::BundleMetrics;
+use self::durations::Durations;
 use self::history::HistoryMetrics;
 use self::paths::PathMetrics;
 pub(super) use self::process::write as write_process;
+use self::sites::SiteMetrics;
+pub use self::sites::SiteName;
 use self::transport::{TransportMetrics, Watched};
 use super::access_log::AccessLog;
 use super::exposition::head;
+use super::monitor::{Connections, UpstreamHealth};
+use super::record::Recorder;
 use super::resources::Resources;
 use crate::TlsVersion;
 use crate::transport::both;
-
-/// Upper bounds of the duration histogram's buckets, in seconds.
-const BUCKETS_S: [f64; 11] = [
-    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
-];
 
 /// The versions of HTTP as in metrics and logs.
 const VERSIONS: [&str; 3] = ["1.1", "2", "3"];
@@ -44,6 +46,11 @@ pub trait MetricsSource: fmt::Debug + Send + Sync {
     /// # Errors
     /// Those of writing to `out`, which has none.
     fn write(&self, out: &mut String) -> fmt::Result;
+
+    /// Whether each application is expected to answer, if there are any.
+    fn upstreams(&self) -> Vec<UpstreamHealth> {
+        Vec::new()
+    }
 }
 
 /// The counters of a server since its start.
@@ -58,9 +65,10 @@ pub struct Metrics {
     refused_connections: AtomicU64,
     rotation_failures: AtomicU64,
     handler_panics: AtomicU64,
-    durations: [AtomicU64; BUCKETS_S.len()],
-    duration_ns: AtomicU64,
-    requests: AtomicU64,
+    durations: Durations,
+    sites: SiteMetrics,
+    /// The connections that are open.
+    pub(super) connections: Connections,
     /// Requests without a line in the access log so far.
     open_records: AtomicUsize,
     bundles: Arc<BundleMetrics>,
@@ -158,12 +166,17 @@ impl Metrics {
     }
 
     /// A connection is open until the result is dropped.
-    pub(super) fn connection_opened(self: &Arc<Self>, version: Version) -> OpenConnection {
+    pub(super) fn connection_opened(
+        self: &Arc<Self>,
+        recorder: &Arc<Recorder>,
+        version: Version,
+    ) -> OpenConnection {
         let counters = &self.versions[index(version)];
         counters.connections.fetch_add(1, Relaxed);
         OpenConnection {
             metrics: Arc::clone(self),
             version,
+            number: self.connections.add(recorder, version),
         }
     }
 
@@ -202,21 +215,30 @@ impl Metrics {
     pub(super) fn responded(
         &self,
         version: Version,
+        site: Option<&SiteName>,
         status: StatusCode,
         bytes: u64,
         duration: Duration,
     ) {
         let of_version = &self.versions[index(version)];
-        let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
-        of_version.responses[class].fetch_add(1, Relaxed);
+        of_version.responses[class(status)].fetch_add(1, Relaxed);
         of_version.bytes.fetch_add(bytes, Relaxed);
-        let seconds = duration.as_secs_f64();
-        if let Some(bucket) = BUCKETS_S.iter().position(|bound| seconds <= *bound) {
-            self.durations[bucket].fetch_add(1, Relaxed);
+        self.durations.add(duration);
+        if let Some(site) = site {
+            self.sites.responded(site, status, bytes, duration);
         }
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.duration_ns.fetch_add(nanos, Relaxed);
-        self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// Shows these sites from now on.
+    pub(super) fn show_sites(&self, sites: &[SiteName]) {
+        self.sites.show(sites);
+    }
+
+    /// Whether each application is expected to answer.
+    pub(super) fn upstreams(&self) -> Vec<UpstreamHealth> {
+        self.more
+            .get()
+            .map_or_else(Vec::new, |more| more.upstreams())
     }
 
     /// A request was malformed or too large.
@@ -243,7 +265,7 @@ impl Metrics {
 
     /// Responses so far, of all versions.
     pub fn responses(&self) -> u64 {
-        self.requests.load(Relaxed)
+        self.durations.count()
     }
 
     /// The Prometheus text exposition format, version 0.0.4.
@@ -350,6 +372,7 @@ impl Metrics {
             head(out, name, "counter", help)?;
             writeln!(out, "{name} {}", log.dropped())?;
         }
+        self.sites.write(out)?;
         self.bundles.write(out)?;
         if let Some(path_history) = &self.path_history {
             self.history.write(out)?;
@@ -371,16 +394,13 @@ impl Metrics {
             "histogram",
             "From the request's header until the whole response was passed to the connection.",
         )?;
-        let mut cumulated = 0;
-        for (bound, count) in BUCKETS_S.iter().zip(&self.durations) {
-            cumulated += count.load(Relaxed);
-            writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {cumulated}")?;
-        }
-        let requests = self.requests.load(Relaxed).max(cumulated);
-        let seconds = Duration::from_nanos(self.duration_ns.load(Relaxed)).as_secs_f64();
-        writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {requests}")?;
-        writeln!(out, "{name}_sum {seconds}\n{name}_count {requests}")
+        self.durations.write(out, name, "")
     }
+}
+
+/// The class of a status, from 0 for 1xx.
+fn class(status: StatusCode) -> usize {
+    usize::from(status.as_u16() / 100).clamp(1, 5) - 1
 }
 
 /// A connection that counts as open.
@@ -388,10 +408,13 @@ impl Metrics {
 pub(super) struct OpenConnection {
     metrics: Arc<Metrics>,
     version: Version,
+    /// Its number among the connections that are shown.
+    number: u64,
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
+        self.metrics.connections.remove(self.number);
         let counters = &self.metrics.versions[index(self.version)];
         counters.closed.fetch_add(1, Relaxed);
     }

@@ -22,7 +22,7 @@ mod generated;
 mod h3;
 mod idle;
 mod metrics;
-mod metrics_page;
+mod monitor;
 mod open_files;
 mod paced;
 mod panics;
@@ -52,6 +52,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, Request, Response};
+use marline::Instant;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -69,8 +70,8 @@ pub use self::exchange::{EarlyData, Tunnel};
 pub use self::exposition::head as metric_head;
 pub use self::files::{Directory, DirectoryEntry, directory};
 pub use self::generated::{GeneratedObject, generated};
-pub use self::metrics::{Metrics, MetricsSource};
-pub use self::metrics_page::serve_metrics;
+pub use self::metrics::{Metrics, MetricsSource, SiteName};
+pub use self::monitor::{UpstreamHealth, serve_metrics};
 pub use self::panics::report_panics_in_one_line;
 pub(crate) use self::passage::ProxiedContent;
 pub use self::record::PassedOn;
@@ -147,6 +148,7 @@ struct OfWorker<L> {
 /// State that is shared by all connections.
 struct Context {
     runtime: RuntimeHandle,
+    started: Instant,
     metrics: Arc<Metrics>,
     slots: Arc<Semaphore>,
     /// Connections over TCP that make room for others and may send GOAWAY before.
@@ -240,6 +242,7 @@ impl Server {
             metrics.show_more(more);
         }
         metrics.show_log(config.access_log.as_ref());
+        metrics.show_sites(&config.site_names);
         let connection_limits = ConnectionLimits {
             total: open.connections,
             per_address: limits.max_tcp_connections_per_address,
@@ -247,6 +250,7 @@ impl Server {
         };
         let context = Context {
             admission: Admission::new(connection_limits, &runtime),
+            started: runtime.now(),
             runtime,
             metrics,
             leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),
@@ -344,9 +348,10 @@ impl Server {
         if let Some(state) = &context.state {
             on_any.spawn(rotate_keys(Arc::clone(state), Arc::clone(&context)));
         }
+        // They are there until the end, so that they show that the server stops.
+        let mut pages = JoinSet::new();
         for socket in self.metrics_pages {
-            let metrics = Arc::clone(&context.metrics);
-            on_tokio.spawn(metrics_page::serve(socket, metrics, context.stop.stopped()));
+            pages.spawn(monitor::serve(socket, Arc::clone(&context)));
         }
         context.stop.stopped().await;
         let finished = async {

@@ -9,7 +9,8 @@ use http_body::Body as _;
 use marline::Instant;
 
 use super::access_log::{AccessLog, Line, RequestLine};
-use super::metrics::Metrics;
+use super::metrics::{Metrics, SiteName};
+use super::monitor::Activity;
 use super::progress::Progress;
 use super::trusted::ClientAddress;
 use crate::body::Body;
@@ -59,6 +60,8 @@ pub(super) struct Recorder {
     pub(super) alt_svc: Option<HeaderValue>,
     /// Whether requests make progress, if it is a connection over TCP.
     pub(super) progress: Option<Arc<Progress>>,
+    /// What its requests do.
+    pub(super) activity: Activity,
     /// The connection, if it is QUIC: it may join a bundle after its first request.
     pub(super) quic: Option<marline::Connection>,
 }
@@ -111,6 +114,7 @@ pub(super) struct Record {
     whole_after: Option<Duration>,
     is_received: bool,
     passed_on: Option<PassedOn>,
+    site: Option<SiteName>,
 }
 
 impl Record {
@@ -142,6 +146,7 @@ impl Record {
             progress.on_request();
         }
         recorder.metrics.record_opened();
+        recorder.activity.on_request();
         Self {
             recorder: Arc::clone(recorder),
             log,
@@ -157,6 +162,7 @@ impl Record {
             whole_after: None,
             is_received: false,
             passed_on: None,
+            site: None,
         }
     }
 
@@ -169,6 +175,7 @@ impl Record {
     pub(super) fn begin(mut self, response: Response<Body>) -> Answer {
         self.answer(response.status());
         self.passed_on = response.extensions().get().cloned();
+        self.site = response.extensions().get().cloned();
         if let Some(PassedOn {
             upstream,
             error: Some(error),
@@ -196,6 +203,7 @@ impl Record {
     /// stated.
     pub(super) fn passed(&mut self, bytes: u64, is_end: bool) {
         self.passed += bytes;
+        self.recorder.activity.on_passed(bytes);
         if self.whole_after.is_none() && (is_end || Some(self.passed) == self.expected) {
             self.whole_after = Some(self.recorder.runtime.now() - self.start);
         }
@@ -226,13 +234,15 @@ impl Drop for Record {
         if let Some(status) = status {
             // The time that the site and the windows took: acknowledgments over TCP are noticed at intervals only.
             let duration = self.whole_after.unwrap_or(until_now);
-            metrics.responded(self.version, status, self.confirmed, duration);
+            let site = self.site.as_ref();
+            metrics.responded(self.version, site, status, self.confirmed, duration);
         }
         match (&self.request, status) {
             (None, _) => metrics.request_unreadable(self.version),
             (Some(_), None) => metrics.request_unanswered(self.version),
             (Some(_), Some(_)) => {}
         }
+        recorder.activity.on_end();
         if let Some(progress) = &recorder.progress {
             progress.on_response_end();
         }

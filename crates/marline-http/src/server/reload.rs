@@ -79,6 +79,7 @@ impl Handle {
         }
         context.logs.set_limits(&config.limits);
         context.metrics.show_log(config.access_log.as_ref());
+        context.metrics.show_sites(&config.site_names);
         context.current.replace(Current {
             site: config.site,
             log: config.access_log,

@@ -48,6 +48,7 @@ use self::unread::Unread;
 use super::accept::{self, Accepted};
 use super::admission::Peer;
 use super::exchange::{refuse, respond, unreadable};
+use super::monitor::Activity;
 use super::progress::Progress;
 use super::received::{OpenContents, Received};
 use super::record::{Answer, Recorder};
@@ -327,6 +328,7 @@ impl ClientConnection {
             connection: format!("tcp-{}", self.id),
             alt_svc: self.alt_svc.clone(),
             progress: Some(Arc::clone(&self.progress)),
+            activity: Activity::default(),
             quic: None,
         })
     }
@@ -371,7 +373,7 @@ impl ClientConnection {
             evicted,
             contents,
         );
-        let _open = metrics.connection_opened(version);
+        let _open = metrics.connection_opened(&recorder, version);
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
             let stopped = context.stop.stopped();

@@ -9,7 +9,7 @@ use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::MemoryStore;
 use marline_http::client::{Client, ClientConfig};
 use marline_http::proxy::{PipeMetrics, ProxyConfig, UpstreamMetrics, reverse_proxy};
-use marline_http::server::{AccessLog, MetricsSource, Server, ServerConfig, generated};
+use marline_http::server::{AccessLog, MetricsSource, Server, ServerConfig, SiteName, generated};
 
 use super::*;
 
@@ -63,6 +63,7 @@ async fn of_server(transport: TransportConfig) -> String {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut config = ServerConfig::cleartext(listen, generated(BTreeMap::new(), None).unwrap());
     config.quic.transport = Arc::new(transport);
+    config.site_names = vec![SiteName::new("example.org")];
     config.access_log = Some(AccessLog::new(std::io::sink()));
     Server::bind(config).await.unwrap().metrics().render()
 }
