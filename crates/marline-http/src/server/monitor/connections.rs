@@ -174,7 +174,8 @@ impl Connections {
             None => Duration::MAX,
         };
         if interval >= limits::CONNECTIONS_INTERVAL {
-            state.page = state.sample(now, state.sampled.map(|_| interval));
+            let interval = state.sampled.map(|_| interval);
+            state.page = state.sample(now, interval);
             state.sampled = Some(now);
         }
         Arc::clone(&state.page)
@@ -269,7 +270,7 @@ impl ShownPath {
     fn of(stats: &PathStats) -> Self {
         let seconds = |time: Duration| time.as_secs_f64();
         Self {
-            id: stats.id.into(),
+            id: stats.id.0,
             local: stats.local,
             remote: stats.remote,
             stage: format!("{:?}", stats.stage).to_lowercase(),
