@@ -15,8 +15,8 @@ use http::Version;
 use libfuzzer_sys::fuzz_target;
 use marline::Sha256;
 use marline_http::client::{
-    Client, ClientConfig, Destination, FetchOptions, HttpVersion, ObjectReport, Target, Trust,
-    testing,
+    Client, ClientConfig, Destination, FetchOptions, HttpVersion, Message, ObjectReport, Target,
+    Trust, testing,
 };
 use marline_http::transport::QuicOptions;
 use tempfile::TempDir;
@@ -108,6 +108,7 @@ async fn fetch(client: &Arc<Client>, file: &Path, options: FetchOptions) -> Obje
         },
         destination: Destination::File(file.to_owned()),
         size: None,
+        message: Message::default(),
     };
     let report = client.fetch(vec![target], options, &Arc::default()).await;
     report.objects.into_iter().next().expect("one object")

@@ -238,9 +238,24 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
         ClientError::WrongProtocol { .. } => "try another version with --http",
         ClientError::NoResponse { .. } => "try again, or another version with --http",
         ClientError::Truncated { .. } => {
-            "fetch it again, with --resume to continue after an interruption"
+            "fetch it again, with -C - to continue after an interruption"
         }
         ClientError::TimeLimit { .. } => "allow more with --max-time",
+        ClientError::Scheme { .. } => "other schemes are for curl",
+        ClientError::TooManyRedirects { .. } => "allow more with --max-redirs",
+        ClientError::TooSlow { .. } => "allow more with --speed-time, or less with --speed-limit",
+        ClientError::NotRepeatable { .. } => "give the content in a file instead of standard input",
+        ClientError::Upload { .. } => "check the file that is to be sent",
+        ClientError::Identity { .. } => {
+            "give the certificate with --cert, and its private key with --key"
+        }
+        ClientError::Local { .. } => {
+            "give --interface a name or an address that `ip address` shows, of the host's address family"
+        }
+        ClientError::Encoding { .. } => "leave --compressed out to get it as it is",
+        ClientError::Expansion { .. } => {
+            "it may be an attack; leave --compressed out to get it as it is"
+        }
         ClientError::TooLarge { .. } => "allow more with --max-filesize",
         ClientError::WrongRange(_) => "fetch it again without --resume and --split",
         ClientError::File { cause, .. } => match cause.kind() {

@@ -58,7 +58,11 @@ use crate::failure::Failure;
 
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let arguments = match get::prepare::prepared(std::env::args_os().collect()) {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.report(),
+    };
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return failure::of_arguments(&error, &Cli::command()),
     };

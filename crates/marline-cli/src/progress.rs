@@ -16,8 +16,8 @@ const SHOW_AFTER: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows `progress` on a terminal until dropped.
-pub(crate) async fn show(progress: Arc<Progress>, objects: usize) {
-    if !std::io::stderr().is_terminal() {
+pub(crate) async fn show(progress: Arc<Progress>, objects: usize, is_wanted: bool) {
+    if !is_wanted || !std::io::stderr().is_terminal() {
         return std::future::pending().await;
     }
     sleep(SHOW_AFTER).await;

@@ -16,13 +16,13 @@ pub(crate) struct TlsFlags {
     tlsv1_2: bool,
 
     /// Use TLS 1.3 or later
-    #[arg(long = "tlsv1.3", overrides_with = "tlsv1_2")]
+    #[arg(long = "tlsv1.3", overrides_with = "tlsv1_2", hide_short_help = true)]
     tlsv1_3: bool,
 
     /// Use this version of TLS or an earlier one [default: 1.3]
     ///
     /// 1.2 excludes HTTP/3, because QUIC uses TLS 1.3.
-    #[arg(long, value_name = "VERSION", value_parser = most())]
+    #[arg(long, value_name = "VERSION", value_parser = most(), hide_short_help = true)]
     tls_max: Option<TlsVersion>,
 }
 

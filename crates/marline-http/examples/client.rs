@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use marline_http::client::{
-    Client, ClientConfig, Destination, FetchOptions, HttpVersion, ParsedUrl, Target, Trust,
-    parse_url,
+    Client, ClientConfig, Destination, FetchOptions, HttpVersion, Message, ParsedUrl, Target,
+    Trust, parse_url,
 };
 
 /// Requests `url`, and reads the response piece by piece.
@@ -33,6 +33,7 @@ async fn fetch(client: &Arc<Client>, urls: &[&str], into: PathBuf) -> bool {
         url: (*url).to_owned(),
         destination: Destination::File(into.join(format!("marline-{number}"))),
         size: None,
+        message: Message::default(),
     });
     let options = FetchOptions {
         connections: 2,

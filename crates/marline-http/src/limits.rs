@@ -156,6 +156,25 @@ pub const STALL_TIMEOUT: Duration = IDLE_TIMEOUT;
 /// Bytes of a file of trusted certificates: those of systems have a few hundred KB.
 pub const MAX_TRUST_BYTES: u64 = 16 << 20;
 
+/// Content of a redirect that a client reads so that it can use the connection of HTTP/1.1 again: less than a new connection costs.
+pub const MAX_IGNORED: u64 = 64 << 10;
+
+/// Hosts that a client knows to be reached over TLS only, or to be elsewhere over HTTP/3: more than people visit.
+pub const MAX_KNOWN_HOSTS: usize = 4096;
+
+/// Cookies of a client: more than 60 hosts with 50 each, which RFC 6265, section 6.1, asks for.
+pub const MAX_COOKIES: usize = 4096;
+
+/// Bytes of a file of cookies: [`MAX_COOKIES`] of the largest size that RFC 6265 asks for.
+pub const MAX_COOKIE_FILE: u64 = 16 << 20;
+
+/// Content after decoding that a client takes in any case: more than pages have, and less than memory and disks.
+pub const FREE_EXPANSION: u64 = 64 << 20;
+
+/// How many times larger content may be after decoding, if it is larger than [`FREE_EXPANSION`]: text is ten times larger, and
+/// files of zeros, which attackers send, a thousand times.
+pub const MAX_EXPANSION: u64 = 200;
+
 /// Servers of which a client remembers why it refused their certificates: more than it connects to at once, as a rule.
 pub const MAX_REFUSALS: usize = 64;
 

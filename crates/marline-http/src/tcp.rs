@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 pub use socket2;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -57,15 +57,18 @@ pub(crate) fn has_no_multipath(error: &io::Error) -> bool {
         || Errno::from_io_error(error).is_some_and(|errno| known.contains(&errno))
 }
 
-/// Connects a new socket of `sockets` to `remote`.
+/// Connects a new socket of `sockets` to `remote`, from the address `local` if it is given.
 pub(crate) async fn connect(
     sockets: &dyn TcpSockets,
+    local: Option<IpAddr>,
     remote: SocketAddr,
     protocol: TcpProtocol,
 ) -> io::Result<TcpStream> {
-    usable(sockets.socket(remote, protocol)?)?
-        .connect(remote)
-        .await
+    let socket = usable(sockets.socket(remote, protocol)?)?;
+    if let Some(local) = local {
+        socket.bind(SocketAddr::new(local, 0))?;
+    }
+    socket.connect(remote).await
 }
 
 /// Listens at `address`.

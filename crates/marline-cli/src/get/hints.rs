@@ -16,122 +16,34 @@ const fn flag(names: &'static [&'static str], instead: &'static str) -> Flag {
     Flag { names, instead }
 }
 
-/// All requests are GET.
-const ONLY_GET: &str = "all requests are GET, without content";
-
 const FLAGS: &[Flag] = &[
-    flag(&["-k", "--no-check-certificate"], "write --insecure"),
-    flag(&["-H"], "write --header"),
-    flag(&["-m"], "write --max-time"),
-    flag(&["-T", "--timeout"], "write --max-time or --stall-timeout"),
+    flag(&["--no-check-certificate"], "write --insecure"),
+    flag(&["--timeout"], "write --max-time or --stall-timeout"),
+    flag(&["--quiet"], "write --silent"),
     flag(
-        &["--connect-timeout"],
-        "--max-time limits the total time, and --stall-timeout the time without data",
+        &["--trace", "--trace-ascii"],
+        "--verbose prints headers, and --qlog DIR logs events of connections",
+    ),
+    flag(&["--spider"], "write --head"),
+    flag(&["--post-data"], "write --data"),
+    flag(&["--http-user"], "write --user"),
+    flag(&["--basic"], "leave it out: --user is for the scheme Basic"),
+    flag(
+        &["--digest", "--ntlm", "--negotiate", "--anyauth"],
+        "only the schemes Basic and Bearer are supported: write --user or --oauth2-bearer",
     ),
     flag(
-        &["-y", "--speed-time", "-Y", "--speed-limit"],
-        "--stall-timeout limits the time without data",
+        &["-U", "--proxy-user"],
+        "write --proxy http://NAME:PASSWORD@HOST:PORT",
     ),
-    flag(
-        &["-L", "--location", "--location-trusted", "--max-redirs"],
-        "redirects are reported, not followed: get the URL that is printed",
-    ),
-    flag(
-        &[
-            "-s",
-            "--silent",
-            "-S",
-            "--show-error",
-            "-q",
-            "--quiet",
-            "--no-progress-meter",
-            "-#",
-            "--progress-bar",
-        ],
-        "leave it out: only errors are printed, and progress on a terminal",
-    ),
-    flag(
-        &["-f", "--fail", "--fail-with-body"],
-        "leave it out: the exit status is 22 for every response without a status of 2xx",
-    ),
-    flag(
-        &["-v", "--verbose", "--trace", "--trace-ascii"],
-        "--json reports connections, and --qlog DIR logs their events",
-    ),
-    flag(
-        &["-w", "--write-out"],
-        "--json reports times, sizes and statuses",
-    ),
-    flag(
-        &[
-            "-i",
-            "--include",
-            "--show-headers",
-            "-D",
-            "--dump-header",
-            "-I",
-            "--head",
-            "--spider",
-        ],
-        "--har FILE writes the header fields of responses; all requests are GET",
-    ),
-    flag(
-        &[
-            "-X",
-            "--request",
-            "-d",
-            "--data",
-            "--data-raw",
-            "--data-binary",
-            "--data-urlencode",
-            "-F",
-            "--form",
-            "--upload-file",
-            "-G",
-            "--get",
-            "--post-data",
-        ],
-        ONLY_GET,
-    ),
-    flag(
-        &["-u", "--user", "--basic", "--http-user"],
-        "write --header 'Authorization: Basic ...'",
-    ),
-    flag(
-        &["--oauth2-bearer"],
-        "write --header 'Authorization: Bearer ...'",
-    ),
-    flag(
-        &["-A", "--user-agent", "-U"],
-        "write --header 'User-Agent: ...'",
-    ),
-    flag(&["-e", "--referer"], "write --header 'Referer: ...'"),
-    flag(
-        &["-b", "--cookie", "-c", "--cookie-jar"],
-        "cookies are not kept; send one with --header 'Cookie: ...'",
-    ),
-    flag(&["-C", "--continue-at", "--continue"], "write --resume"),
-    flag(&["-r", "--range"], "write --header 'Range: bytes=...'"),
-    flag(
-        &["-z", "--time-cond"],
-        "write --header 'If-Modified-Since: ...'",
-    ),
-    flag(
-        &["--compressed"],
-        "content is written as it arrives; --header 'Accept-Encoding: gzip' asks for it compressed",
-    ),
+    flag(&["--continue"], "write --resume"),
     flag(
         &["-0", "--http1.0"],
-        "HTTP/1.0 is not supported; write --http 1.1",
+        "HTTP/1.0 is not supported; write --http1.1",
     ),
     flag(
-        &["--http1.1"],
-        "write --http 1.1, or --http 1.1c for http://",
-    ),
-    flag(&["--http2", "--http2-prior-knowledge"], "write --http 2"),
-    flag(
-        &["--http3", "--http3-only"],
-        "write --http 3, or leave it out for HTTP/3 with HTTP/2 where that does not connect",
+        &["--http2-prior-knowledge"],
+        "HTTP/2 needs TLS here; write --http2",
     ),
     flag(
         &["--ciphers"],
@@ -146,62 +58,18 @@ const FLAGS: &[Flag] = &[
         ],
         "write --cacert FILE",
     ),
-    flag(
-        &["-E", "--cert", "--key", "--certificate", "--private-key"],
-        "client certificates are not supported",
-    ),
-    flag(
-        &["--resolve", "--connect-to"],
-        "host names are resolved by the system; --header 'Host: ...' names another host in the request",
-    ),
-    flag(
-        &[
-            "-4",
-            "--ipv4",
-            "-6",
-            "--ipv6",
-            "--inet4-only",
-            "--inet6-only",
-        ],
-        "write the address in the URL, and --header 'Host: ...'",
-    ),
-    flag(
-        &["--interface", "--bind-address"],
-        "name an interface with --path IFACE",
-    ),
-    flag(
-        &["-Z", "--parallel", "--parallel-max"],
-        "objects are fetched at once; --connections N is for several connections",
-    ),
-    flag(
-        &["--output-dir", "-P", "--directory-prefix", "--create-dirs"],
-        "write -o DIR/",
-    ),
-    flag(
-        &["-J", "--remote-header-name", "--content-disposition"],
-        "names are those of URLs; write -o FILE for another",
-    ),
-    flag(&["--remote-name-all"], "write -O, which is for all URLs"),
-    flag(
-        &["--url", "-K", "--config", "--input-file"],
-        "write URLs as arguments",
-    ),
-    flag(
-        &["--retry", "--tries", "-t"],
-        "run it again, with --resume to continue",
-    ),
-    flag(
-        &["--limit-rate", "--rate"],
-        "rates are not limited here; `marline lab link` runs a command on a slower link",
-    ),
+    flag(&["--certificate"], "write --cert"),
+    flag(&["--private-key"], "write --key"),
+    flag(&["--inet4-only"], "write --ipv4"),
+    flag(&["--inet6-only"], "write --ipv6"),
+    flag(&["--bind-address"], "write --interface"),
+    flag(&["-P", "--directory-prefix"], "write --output-dir"),
+    flag(&["--content-disposition"], "write --remote-header-name"),
+    flag(&["--input-file"], "write URLs as arguments"),
+    flag(&["--tries", "-t"], "write --retry"),
     flag(
         &["--socks5", "--socks5-hostname", "--socks4", "--preproxy"],
-        "only HTTP proxies are supported: write --proxy http://HOST:PORT",
-    ),
-    flag(&["-x"], "write --proxy"),
-    flag(
-        &["-n", "--netrc", "--netrc-file"],
-        "write --header 'Authorization: ...'",
+        "write --proxy with socks5://HOST:PORT, or with socks5h:// if it resolves names",
     ),
 ];
 

@@ -4,20 +4,21 @@ use std::env;
 
 use clap::Args;
 use http::Uri;
-use marline_http::client::{HttpProxy, NoProxy, Proxies};
+use marline_http::client::{HttpProxy, NoProxy, Proxies, Target};
 
+use super::NETWORK;
 use crate::failure::{Failure, print_message};
 
 #[derive(Debug, Args)]
 pub(super) struct ProxyFlags {
-    /// Use this HTTP proxy, as http://[NAME:PASSWORD@]HOST[:PORT], for versions over TCP; without it, that of the
-    /// variables https_proxy (for http:// http_proxy) or all_proxy. An empty value disables it
-    #[arg(long, value_name = "URL")]
+    /// Use this proxy, as http://[NAME:PASSWORD@]HOST[:PORT] or with socks5://, or socks5h:// if it resolves names, for versions
+    /// over TCP; without it, that of the variables https_proxy (for http:// http_proxy) or all_proxy. An empty value disables it
+    #[arg(short = 'x', long, value_name = "URL", help_heading = NETWORK)]
     proxy: Option<String>,
 
     /// Use no proxy for these hosts, names with their subdomains, addresses and networks, separated by commas; `*` is all
     /// [default: the variable no_proxy]
-    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    #[arg(long, value_name = "LIST", help_heading = NETWORK, hide_short_help = true)]
     noproxy: Option<String>,
 }
 
@@ -28,11 +29,11 @@ struct Named {
 }
 
 impl ProxyFlags {
-    /// The proxies for `urls`.
+    /// The proxies for `targets`, and if redirects are followed, for others.
     ///
     /// # Errors
     /// A proxy that is needed has an invalid URL, or is not an HTTP proxy.
-    pub(super) fn proxies(&self, urls: &[String]) -> Result<Proxies, Failure> {
+    pub(super) fn proxies(&self, targets: &[Target], follows: bool) -> Result<Proxies, Failure> {
         let except = match &self.noproxy {
             Some(list) => Some(list.clone()),
             None => variable(&["no_proxy", "NO_PROXY"]).map(|named| named.text),
@@ -42,7 +43,7 @@ impl ProxyFlags {
             ..Proxies::default()
         };
         for (scheme, proxy) in [("http", &mut proxies.http), ("https", &mut proxies.https)] {
-            *proxy = self.of_scheme(scheme, urls, &proxies.except)?;
+            *proxy = self.of_scheme(scheme, targets, follows, &proxies.except)?;
         }
         Ok(proxies)
     }
@@ -68,12 +69,15 @@ impl ProxyFlags {
     fn of_scheme(
         &self,
         scheme: &str,
-        urls: &[String],
+        targets: &[Target],
+        follows: bool,
         except: &NoProxy,
     ) -> Result<Option<HttpProxy>, Failure> {
-        let hosts = urls.iter().filter_map(|url| host_of(url, scheme));
+        let mut hosts = targets
+            .iter()
+            .filter_map(|target| host_of(&target.url, scheme));
         // A proxy that no URL needs may be invalid.
-        if !hosts.into_iter().any(|host| !except.contains(&host)) {
+        if !follows && !hosts.any(|host| !except.contains(&host)) {
             return Ok(None);
         }
         let named = match &self.proxy {

@@ -1,48 +1,45 @@
-//! The destination of each URL's content.
+//! The URLs, and the destination of each one's content.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use marline_http::client::{Destination, HttpVersion, Target, parse_url};
+use marline_http::client::{Destination, Message, Target, WithoutUser, parse_url, without_user};
 
-use super::Arguments;
-use crate::failure::Failure;
+use super::arguments::is_standard_output;
+use super::glob::{self, Expanded};
+use super::request::Requests;
+use super::{Arguments, curl};
+use crate::failure::{Failure, print_message};
 use crate::transport::make_directory;
 
+/// A URL, and what is requested there.
+struct Wanted {
+    url: String,
+    message: Message,
+    expanded: Expanded,
+    /// The number of the URL, as it is written, among the arguments.
+    argument: usize,
+}
+
 /// The URLs with their destinations.
-pub(super) fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
-    for url in &arguments.urls {
-        parse_url(url, arguments.version()).map_err(|error| {
-            let cleartext = match parse_url(url, HttpVersion::Http11Cleartext) {
-                Ok(_) => ", or fetch it with --http 1.1c",
-                Err(_) => "",
-            };
-            Failure::Usage(format!("{error}{cleartext}"))
-        })?;
+pub(super) fn targets(arguments: &Arguments, requests: &Requests) -> Result<Vec<Target>, Failure> {
+    let mut wanted = Vec::new();
+    for (argument, text) in arguments.all_urls().enumerate() {
+        for expanded in expanded(arguments, text)? {
+            wanted.push(one(arguments, requests, expanded, argument)?);
+        }
     }
-    let several = arguments.urls.len() > 1;
-    if arguments.json && arguments.output.is_some() && arguments.output().is_none() {
+    let is_on_standard_output = !arguments.output.is_empty() && !arguments.writes_files();
+    if arguments.json && is_on_standard_output {
         let message = "the report of --json and the content cannot both be written to standard output; \
                        leave --json out, or give -o FILE";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let destination: Box<dyn Fn(&str) -> Destination> = match arguments.output() {
-        None if arguments.json => Box::new(|_| Destination::Nowhere),
-        None => Box::new(|_| Destination::StandardOutput),
-        Some(path) if several || is_directory(path) => {
-            make_directory(path)?;
-            let path = path.to_owned();
-            Box::new(move |url| Destination::File(path.join(file_name(url))))
-        }
-        Some(path) => {
-            let path = path.to_owned();
-            Box::new(move |_| Destination::File(path.clone()))
-        }
-    };
     let mut names = HashSet::new();
+    let several = wanted.len() > 1;
     let mut targets = Vec::new();
-    for url in &arguments.urls {
-        let destination = destination(url);
+    for wanted in wanted {
+        let destination = destination(arguments, &wanted, several)?;
         if let Destination::File(path) = &destination
             && !names.insert(path.clone())
         {
@@ -51,12 +48,128 @@ pub(super) fn targets(arguments: &Arguments) -> Result<Vec<Target>, Failure> {
             return Err(Failure::Usage(message));
         }
         targets.push(Target {
-            url: url.clone(),
+            url: wanted.url,
             destination,
             size: None,
+            message: wanted.message,
         });
     }
     Ok(targets)
+}
+
+/// What a URL of the arguments stands for.
+fn expanded(arguments: &Arguments, text: &str) -> Result<Vec<Expanded>, Failure> {
+    let expanded = match arguments.globoff {
+        true => Ok(vec![Expanded {
+            url: text.to_owned(),
+            values: Vec::new(),
+        }]),
+        false => glob::expand(text),
+    };
+    expanded.map_err(|reason| {
+        print_message(&reason);
+        Failure::Status(curl::URL_MALFORMAT)
+    })
+}
+
+fn one(
+    arguments: &Arguments,
+    requests: &Requests,
+    expanded: Expanded,
+    argument: usize,
+) -> Result<Wanted, Failure> {
+    let mut message = requests.message.clone();
+    let text = match expanded.url.contains("://") {
+        true => expanded.url.clone(),
+        false if arguments.version() == marline_http::client::HttpVersion::Http11Cleartext => {
+            format!("http://{}", expanded.url)
+        }
+        false => format!("https://{}", expanded.url),
+    };
+    let WithoutUser {
+        mut url,
+        credentials,
+    } = without_user(&text);
+    message.credentials = message.credentials.or(credentials);
+    if let Some(query) = &requests.query {
+        let plain = url.split('#').next().unwrap_or_default();
+        let separator = if plain.contains('?') { '&' } else { '?' };
+        url = format!("{plain}{separator}{query}");
+    }
+    if let Some(name) = requests.file.as_deref().and_then(Path::file_name)
+        && url.ends_with('/')
+    {
+        url.push_str(&name.to_string_lossy());
+    }
+    parse_url(&url, arguments.version()).map_err(|error| {
+        print_message(&error.to_string());
+        Failure::Status(curl::status(&error))
+    })?;
+    Ok(Wanted {
+        url,
+        message,
+        expanded,
+        argument,
+    })
+}
+
+fn destination(
+    arguments: &Arguments,
+    wanted: &Wanted,
+    several: bool,
+) -> Result<Destination, Failure> {
+    let place = match &arguments.output[..] {
+        _ if arguments.remote_name => None,
+        [] if arguments.json => return Ok(Destination::Nowhere),
+        [] => return Ok(Destination::StandardOutput),
+        [one] => Some(one),
+        each => match each.get(wanted.argument) {
+            None => return Ok(Destination::StandardOutput),
+            Some(one) => Some(one),
+        },
+    };
+    if place.is_some_and(|place| is_standard_output(place)) {
+        return Ok(Destination::StandardOutput);
+    }
+    let name = file_name(&wanted.url);
+    let directory = arguments.output_dir.as_deref();
+    let within =
+        |path: &Path| directory.map_or_else(|| path.to_owned(), |directory| directory.join(path));
+    let Some(place) = place else {
+        let directory = within(Path::new(super::HERE));
+        if arguments.output_dir.is_some() {
+            make_parent(arguments, &directory.join(&name))?;
+        }
+        return Ok(match arguments.remote_header_name {
+            true => Destination::Named { directory, name },
+            false => Destination::File(directory.join(name)),
+        });
+    };
+    let text = place.to_string_lossy();
+    if text.contains('#') && !wanted.expanded.values.is_empty() {
+        let path = within(Path::new(&wanted.expanded.name(&text)));
+        make_parent(arguments, &path)?;
+        return Ok(Destination::File(path));
+    }
+    let path = within(place);
+    let is_for_all = several && arguments.output.len() == 1;
+    if is_for_all || is_directory(&path) {
+        make_directory(&path)?;
+        return Ok(Destination::File(path.join(name)));
+    }
+    make_parent(arguments, &path)?;
+    Ok(Destination::File(path))
+}
+
+/// Creates the directory of a file, if the flags say so.
+fn make_parent(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    match parent.filter(|_| arguments.create_dirs) {
+        Some(parent) => make_directory(&PathBuf::from(parent)),
+        None => Ok(()),
+    }
 }
 
 fn is_directory(path: &Path) -> bool {

@@ -25,6 +25,7 @@ use marline_site::{SiteConfig, SiteError, redirect_to_https};
 
 pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs};
 pub(crate) use self::signals::Signals;
+pub(crate) use self::state::default_directory as state_directory;
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
 use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};

@@ -39,7 +39,7 @@ pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, 
 }
 
 /// The directory that systemd provides, or the user's (XDG base directory specification 0.8).
-fn default_directory() -> Option<PathBuf> {
+pub(crate) fn default_directory() -> Option<PathBuf> {
     // Relative paths are to be ignored.
     let named = |name: &str| -> Option<PathBuf> {
         let value: OsString = env::var_os(name)?;

@@ -32,6 +32,7 @@ mod output;
 mod paths;
 mod proxies;
 mod qlog;
+mod requests;
 #[cfg(target_os = "linux")]
 mod signal;
 
@@ -377,9 +378,6 @@ fn wrong_usage_is_one_line_and_exit_status_2() {
             &["--frobnicate"][..],
         ),
         (&["get"], &["URL"]),
-        (&["get", "example.org"], &["https://example.org/file"]),
-        (&["get", "ftp://example.org/"], &["http"]),
-        (&["get", "http://example.org/"], &["https://"]),
         (&["get", "https://h/", "--http", "4"], &["4"]),
         (
             &["get", "https://h/", "--connections", "0"],
@@ -432,6 +430,11 @@ fn wrong_usage_is_one_line_and_exit_status_2() {
     ] {
         fails(arguments, 2, words);
     }
+    fails(
+        &["get", "ftp://example.org/"],
+        1,
+        &["only http:// and https://"],
+    );
     fails(&[], 2, &["marline --help"]);
     fails(&["qlog"], 2, &["marline qlog --help"]);
 }

@@ -143,7 +143,7 @@ fn servers_that_are_excepted_are_reached_without_a_proxy() {
             &[],
         ),
         (&[("https_proxy", &*address), ("no_proxy", "*")], &[]),
-        (&[("https_proxy", "socks5://h:1")], &["--noproxy", "*"]),
+        (&[("https_proxy", "socks4://h:1")], &["--noproxy", "*"]),
         (&[("https_proxy", &*address)], &["--proxy", ""]),
         (&[("http_proxy", &*address)], &[]),
     ] {
@@ -191,7 +191,7 @@ fn proxies_that_cannot_be_used_are_named() {
     let (closed, address) = (closed.to_string(), address.to_string());
     let refused = "https://refused.test/";
     for (arguments, variable, status, words) in [
-        (&[&*url][..], "socks5://127.0.0.1:1", 2, "socks5://"),
+        (&[&*url][..], "socks4://127.0.0.1:1", 2, "socks4://"),
         (&[&url], "https://127.0.0.1:1", 2, "https://"),
         (&[&url], &closed, 7, "cannot reach it"),
         (&[&url], "http://none.invalid:1", 5, "none.invalid"),

@@ -15,12 +15,12 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
-use super::ClientError;
 use super::proxies::Proxies;
 use super::trusted::Trusted;
+use super::{AltServices, ClientError, CookieJar, Credentials, Hsts, Network, Redirects};
 use crate::file::read_regular_file;
 use crate::pipes::PipesConfig;
-use crate::server::Identity;
+use crate::server::{Identity, IdentityError};
 use crate::tcp::{TcpProtocol, TcpSockets};
 use crate::tls::TlsVersions;
 use crate::tls::crypto_provider;
@@ -160,6 +160,22 @@ pub struct ClientConfig {
     /// Proxies between the client and servers. HTTP/3 does not go through them: with [`fallback`](Self::fallback), HTTP/2 is used where
     /// there is one, and without it, they are for versions over TCP only.
     pub proxies: Proxies,
+    /// The addresses of servers and of this machine.
+    pub network: Network,
+    /// Redirects that [fetches](super::Client::fetch) follow; `None` follows none.
+    pub redirects: Option<Redirects>,
+    /// The cookies that fetches send and keep.
+    pub cookies: Option<Arc<CookieJar>>,
+    /// The hosts that fetches reach over TLS only, and that responses announce. Nothing is kept from servers whose
+    /// certificates are [not verified](Trust::Insecure).
+    pub hsts: Option<Arc<Hsts>>,
+    /// The servers that origins name for HTTP/3 by `Alt-Svc`, from fetches. As for [`hsts`](Self::hsts), nothing is kept from
+    /// servers whose certificates are not verified.
+    pub alt_services: Option<Arc<AltServices>>,
+    /// Credentials for hosts, by lower-case name. Those of a [message](super::Message::credentials) come first.
+    pub credentials: BTreeMap<String, Credentials>,
+    /// Whether fetches ask for compressed content, and decode it.
+    pub decompress: bool,
     /// The runtime; by default, the tokio runtime in which the client is created. TCP and name resolution
     /// need tokio in any case.
     pub runtime: Option<Arc<dyn Runtime>>,
@@ -187,6 +203,13 @@ impl Default for ClientConfig {
             qlog: None,
             resolve: BTreeMap::new(),
             proxies: Proxies::default(),
+            network: Network::default(),
+            redirects: None,
+            cookies: None,
+            hsts: None,
+            alt_services: None,
+            credentials: BTreeMap::new(),
+            decompress: false,
             runtime: None,
         }
     }
@@ -204,6 +227,14 @@ impl ClientConfig {
         Self {
             version: HttpVersion::Http2,
             or_http11: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same for `http` URLs.
+    pub(super) fn in_the_clear(&self) -> Self {
+        Self {
+            version: HttpVersion::Http11Cleartext,
             ..self.clone()
         }
     }
@@ -243,7 +274,7 @@ impl ClientConfig {
             None => builder.with_no_client_auth(),
             Some(identity) => builder
                 .with_client_auth_cert(identity.chain().to_vec(), identity.key())
-                .map_err(ClientError::Identity)?,
+                .map_err(|error| ClientError::Identity(IdentityError::Mismatch(error)))?,
         };
         tls.alpn_protocols = vec![self.version.alpn().to_vec()];
         if self.version == HttpVersion::Http2 && self.or_http11 {

@@ -42,6 +42,10 @@ pub struct Connection {
     pub(crate) id: u64,
     version: HttpVersion,
     pub(super) handshake: Duration,
+    /// The time for the name of the server.
+    pub(super) resolving: Duration,
+    /// The time for the connection of TCP, before TLS.
+    transport: Duration,
     activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
@@ -64,6 +68,8 @@ enum Sender {
 
 /// A connection that was opened, before it has an ID.
 struct Opened {
+    /// The time for the connection of TCP.
+    transport: Duration,
     sender: Sender,
     activity: Arc<Activity>,
     local: SocketAddr,
@@ -81,6 +87,8 @@ impl Connection {
             id,
             version,
             handshake: Duration::ZERO,
+            resolving: Duration::ZERO,
+            transport: opened.transport,
             activity: opened.activity,
             local: opened.local,
             remote: opened.remote,
@@ -301,6 +309,8 @@ impl Connection {
             id: self.id,
             http_version: self.version.label(),
             quic_version: stats.as_ref().and_then(|stats| quic_version(stats.version)),
+            resolve_s: self.resolving.as_secs_f64(),
+            transport_s: self.transport.as_secs_f64(),
             handshake_s: handshake.unwrap_or(self.handshake).as_secs_f64(),
             bytes_received: received,
             peer_loss_estimate,

@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::HeaderName;
+use http::{HeaderName, StatusCode};
 use marline::ConnectionError;
 
-use super::{CertificateProblem, ProxyError, Stalled};
+use super::{CertificateProblem, LowSpeed, ProxyError, Stalled};
 use crate::body::BoxError;
+use crate::limits::MAX_EXPANSION;
+use crate::server::IdentityError;
 
 /// Why an object was not fetched.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +24,12 @@ pub enum ClientError {
         url: String,
         /// The reason.
         reason: &'static str,
+    },
+    /// The scheme of the URL is not supported.
+    #[error("{url}: only http:// and https:// are supported")]
+    Scheme {
+        /// As it was given.
+        url: String,
     },
     /// A header field cannot be sent.
     #[error("the header field {name}: {reason}")]
@@ -108,9 +116,9 @@ pub enum ClientError {
         /// The error of TLS.
         cause: BoxError,
     },
-    /// TLS cannot use the client's own certificate.
-    #[error("cannot present the client's certificate: {0}")]
-    Identity(#[source] rustls::Error),
+    /// The [certificate of the client](super::ClientConfig::identity) cannot be used.
+    #[error("cannot present a certificate: {0}")]
+    Identity(#[from] IdentityError),
     /// The server does not support the version of HTTP.
     #[error("{host} does not support {wanted}: {cause}")]
     WrongProtocol {
@@ -154,6 +162,44 @@ pub enum ClientError {
     /// The response is not the range that was requested.
     #[error("the response is not the requested range: {0}")]
     WrongRange(String),
+    /// A file with the content of a request could not be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Upload {
+        /// The path of the file; `-` for standard input.
+        path: PathBuf,
+        /// The error of the system.
+        cause: io::Error,
+    },
+    /// A redirect asks for the content of the request again, which can be sent once.
+    #[error("{status} asks for the content again, which cannot be read twice")]
+    NotRepeatable {
+        /// The status of the redirect.
+        status: StatusCode,
+    },
+    /// There are more [redirects](super::ClientConfig::redirects) than allowed.
+    #[error("more than {limit} redirects")]
+    TooManyRedirects {
+        /// The limit.
+        limit: u32,
+    },
+    /// The content is slower than [allowed](super::FetchOptions::low_speed).
+    #[error("less than {} bytes/s arrived for {} s", limit.bytes_per_second, limit.time.as_secs_f64())]
+    TooSlow {
+        /// The limit.
+        limit: LowSpeed,
+    },
+    /// The content does not have the coding that the response names.
+    #[error("the content cannot be decoded: {cause}")]
+    Encoding {
+        /// The error of the decoder.
+        cause: BoxError,
+    },
+    /// Decoding makes the content so large that it seems to be an attack.
+    #[error("{encoded} bytes decode to more than {MAX_EXPANSION} times as many")]
+    Expansion {
+        /// Bytes that have arrived.
+        encoded: u64,
+    },
     /// A file could not be written.
     #[error("cannot write {}: {cause}", path.display())]
     File {
@@ -173,6 +219,14 @@ pub enum ClientError {
         /// The reason.
         reason: String,
     },
+    /// The [address of this machine](super::Network::local) cannot be used.
+    #[error("cannot connect from {local}: {cause}")]
+    Local {
+        /// The address, or the interface.
+        local: String,
+        /// The error of the system.
+        cause: io::Error,
+    },
     /// QUIC could not be set up on this machine.
     #[error("cannot set up QUIC: {0}")]
     Quic(String),
@@ -189,7 +243,7 @@ impl ClientError {
     /// Whether a time limit ended it: for the connection, for progress, or for the whole fetch.
     pub fn is_timeout(&self) -> bool {
         match self {
-            Self::TimeLimit { .. } | Self::ConnectTimeout { .. } => true,
+            Self::TimeLimit { .. } | Self::ConnectTimeout { .. } | Self::TooSlow { .. } => true,
             Self::Connect { cause, .. } => matches!(
                 cause.downcast_ref(),
                 Some(ConnectionError::HandshakeTimeout | ConnectionError::IdleTimeout)

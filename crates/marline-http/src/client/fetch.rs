@@ -1,5 +1,7 @@
 //! Fetches many objects over several connections.
 
+mod elsewhere;
+mod exchange;
 mod object;
 mod turns;
 
@@ -10,16 +12,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::Uri;
+use http::HeaderMap;
 use marline::Instant;
 
+use self::elsewhere::Elsewhere;
 use self::turns::{Turn, Turns};
 use super::assignment::{Alternation, Assignment};
 use super::pool::{Assigned, Pool};
 use super::pooled::PooledConnection;
 use super::progress::Progress;
+use super::redirect::Hop;
+use super::retry::Retry;
 use super::split::Ranges;
-use super::{Client, ClientError, ObjectReport, Origin, ParsedUrl, Report, parse_url};
+use super::{
+    Client, ClientError, LowSpeed, Message, ObjectReport, Origin, ParsedUrl, Report, parse_url,
+};
 use crate::tasks::TaskSet;
 
 /// One object to fetch.
@@ -32,6 +39,20 @@ pub struct Target {
     /// Its size in bytes, if it is known in advance: ranges are then requested on all connections at once. A
     /// wrong size costs time only.
     pub size: Option<u64>,
+    /// What is sent; by default GET without content.
+    pub message: Message,
+}
+
+impl Target {
+    /// The object at `url`, by GET.
+    pub fn new(url: impl Into<String>, destination: Destination) -> Self {
+        Self {
+            url: url.into(),
+            destination,
+            size: None,
+            message: Message::default(),
+        }
+    }
 }
 
 /// A destination for an object's content.
@@ -46,6 +67,14 @@ pub enum Destination {
     StandardOutput,
     /// A file, which appears under its name when it is complete.
     File(PathBuf),
+    /// A file in a directory, under the name that the server gives (RFC 6266), if it gives one; a file of that name is not
+    /// replaced. Names lead to no other directory, and do not begin with a dot.
+    Named {
+        /// The directory.
+        directory: PathBuf,
+        /// The name if the server gives none.
+        name: String,
+    },
 }
 
 /// The options of a fetch.
@@ -67,6 +96,20 @@ pub struct FetchOptions {
     pub time_limit: Option<Duration>,
     /// The largest size of an object, in bytes. A larger one is not fetched, or not further if its size is not announced.
     pub max_size: Option<u64>,
+    /// Whether the content of a response without a status of 2xx is written to the destination, too, unless a file is resumed.
+    pub keep_errors: bool,
+    /// Whether the headers of responses are written before the content.
+    pub heads: bool,
+    /// Whether a file gets the time of `Last-Modified`.
+    pub remote_time: bool,
+    /// Bytes a second that each object is sent or received with, at most.
+    pub rate: Option<NonZeroU64>,
+    /// A transfer slower than this fails.
+    pub low_speed: Option<LowSpeed>,
+    /// Objects that are fetched at the same time from each origin, at most.
+    pub at_once: Option<NonZeroUsize>,
+    /// Failed attempts that are repeated.
+    pub retry: Retry,
 }
 
 impl Default for FetchOptions {
@@ -80,6 +123,13 @@ impl Default for FetchOptions {
             ranges: Ranges::default(),
             time_limit: None,
             max_size: None,
+            keep_errors: false,
+            heads: false,
+            remote_time: false,
+            rate: None,
+            low_speed: None,
+            at_once: None,
+            retry: Retry::default(),
         }
     }
 }
@@ -87,7 +137,10 @@ impl Default for FetchOptions {
 struct Job {
     index: usize,
     target: Target,
-    uri: Uri,
+    /// The first request for it. Its message has the fields of the configuration, too.
+    hop: Hop,
+    /// Whether another attempt follows if this one fails.
+    may_retry: bool,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
     /// When it is fetched, if its content has to follow that of others.
@@ -107,6 +160,7 @@ struct Queue {
     options: FetchOptions,
     progress: Arc<Progress>,
     start: Instant,
+    elsewhere: Arc<Elsewhere>,
 }
 
 impl Client {
@@ -136,11 +190,13 @@ impl Client {
         let mut places = HashMap::new();
         let mut origins: Vec<OriginJobs> = Vec::new();
         for (index, target) in targets.into_iter().enumerate() {
-            match parse_url(&target.url, version) {
+            match parse_url(&self.upgraded(target.url.clone()), version) {
                 Ok(ParsedUrl { origin, uri }) => {
+                    let mut message = target.message.clone();
+                    message.headers = overlaid(&self.config().headers, message.headers);
                     let place = *places.entry(origin.clone()).or_insert_with(|| {
                         origins.push(OriginJobs {
-                            origin,
+                            origin: origin.clone(),
                             jobs: VecDeque::new(),
                         });
                         origins.len() - 1
@@ -149,7 +205,12 @@ impl Client {
                     origins[place].jobs.push_back(Job {
                         index,
                         target,
-                        uri,
+                        hop: Hop {
+                            origin,
+                            uri,
+                            message,
+                        },
+                        may_retry: false,
                         pipe: None,
                         turn: is_ordered.then(|| turns.next()),
                     });
@@ -158,6 +219,7 @@ impl Client {
             }
         }
 
+        let elsewhere = Arc::<Elsewhere>::default();
         let mut pooled_connections = Vec::new();
         let mut pools = Vec::new();
         let mut workers = TaskSet::new(self.runtime());
@@ -174,7 +236,10 @@ impl Client {
                 Assignment::First => 1,
                 _ => connections,
             };
-            let at_once = version.requests_at_once().min(jobs.len().div_ceil(places));
+            let at_once = origin.version(version).requests_at_once();
+            let at_once = at_once.min(jobs.len().div_ceil(places));
+            let most = options.at_once.map_or(usize::MAX, NonZeroUsize::get);
+            let (places, at_once) = (places.min(most), at_once.min(most.div_ceil(places)));
             let queue = Arc::new(Queue {
                 jobs: match options.assignment {
                     Assignment::Free | Assignment::First => vec![Mutex::new(jobs)],
@@ -189,6 +254,7 @@ impl Client {
                 options,
                 progress: Arc::clone(progress),
                 start,
+                elsewhere: Arc::clone(&elsewhere),
             });
             for place in 0..places {
                 for _ in 0..at_once {
@@ -210,6 +276,7 @@ impl Client {
             .iter()
             .flat_map(|pooled| pooled.connections())
             .collect();
+        opened.extend(elsewhere.connections());
         let mut pipes = Vec::new();
         for pool in pools {
             let carried = pool.end_session();
@@ -233,6 +300,13 @@ impl Client {
             page_load_s,
         }
     }
+}
+
+/// The fields of `common`, and those of `own` instead of the ones with the same names.
+fn overlaid(common: &HeaderMap, own: HeaderMap) -> HeaderMap {
+    let mut headers = common.clone();
+    headers.extend(own);
+    headers
 }
 
 /// The jobs of one origin.
@@ -308,13 +382,13 @@ impl Queue {
             }
             let pooled = match &self.pool {
                 Some(pool) => {
-                    let kind = self.client.kind_of(job.uri.path());
+                    let kind = self.client.kind_of(job.hop.uri.path());
                     let assigned = pool.place(&self.client, kind).await?;
                     job.pipe.insert(assigned).pipe()
                 }
                 None => pooled,
             };
-            self.fetch_one(pooled, job, object).await
+            self.fetch_until_done(pooled, job, object).await
         };
         let Some(limit) = self.options.time_limit else {
             return fetched.await;

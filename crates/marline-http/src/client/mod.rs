@@ -4,22 +4,34 @@
 //! for single requests.
 
 mod address;
+mod alt_svc;
 mod assignment;
 mod certificate;
 mod config;
 mod connection;
+mod cookies;
+mod date;
+mod decode;
 mod error;
 mod fallback;
 mod fetch;
+mod file_name;
+mod form;
+mod hsts;
+mod message;
+mod network;
+mod pace;
 mod plan;
 mod pool;
 mod pooled;
 mod progress;
 mod proxies;
 mod range;
+mod redirect;
 mod refusals;
 mod report;
 mod response;
+mod retry;
 mod save;
 mod split;
 mod stall;
@@ -27,6 +39,7 @@ mod target;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trusted;
+mod upload;
 
 use std::collections::HashMap;
 use std::io;
@@ -35,25 +48,36 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use self::alt_svc::AltServices;
 pub use self::assignment::{Alternation, AssignedSession, Assignment};
 pub use self::certificate::CertificateProblem;
 pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;
 use self::connection::{QuicClient, TcpClient};
+pub use self::cookies::CookieJar;
 pub use self::error::ClientError;
 use self::fallback::Fallback;
 pub use self::fetch::{Destination, FetchOptions, Target};
+pub use self::form::{Form, FormField};
+pub use self::hsts::Hsts;
+pub use self::message::{Credentials, Message};
+use self::network::Server;
+pub use self::network::{ConnectTo, Family, Local, Network, Resolve};
+pub use self::pace::LowSpeed;
 pub use self::plan::{PlannedRequest, Planner, SplitPolicy};
 pub(crate) use self::pool::{Assigned, Pool};
 pub(crate) use self::pooled::{Answer, PooledConnection};
 pub use self::progress::Progress;
 pub use self::proxies::{HttpProxy, NoProxy, Proxies, ProxyError};
-pub use self::report::{ConnectionReport, ObjectReport, PathReport, Report};
+pub use self::redirect::{Redirects, WithoutUser, without_user};
+pub use self::report::{ConnectionReport, Exchange, ObjectReport, PathReport, Report};
 pub use self::response::Download;
+pub use self::retry::Retry;
 pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub(crate) use self::stall::Stalled;
 pub use self::target::{Origin, ParsedUrl, parse as parse_url};
+pub use self::upload::{Upload, UploadPart};
 use crate::limits::{self, MAX_POOLS};
 use crate::pipes::{ObjectKind, PipeReport};
 use crate::runtime::RuntimeHandle;
@@ -65,6 +89,8 @@ pub struct Client {
     transport: Transport,
     /// The replacement for QUIC, if there may be one.
     fallback: Option<Fallback>,
+    /// The transport of `http` URLs where others are encrypted; it needs tokio.
+    cleartext: Option<Transport>,
     ids: AtomicU64,
     /// Pooled connections that were opened in advance, for the next fetch.
     spare: Mutex<Vec<Spare>>,
@@ -87,6 +113,8 @@ struct ConnectRequest<'a> {
     addresses: &'a [SocketAddr],
     /// The number of connections to the origin that are used together.
     connections: usize,
+    /// Addresses that are tried before over QUIC, which the origin has named.
+    alternative: &'a [SocketAddr],
     /// The proxy whose addresses these are.
     proxy: Option<&'a HttpProxy>,
 }
@@ -123,11 +151,24 @@ impl Client {
                 (Transport::Quic(quic), fallback.transpose()?)
             }
         };
+        let cleartext = match config.version {
+            HttpVersion::Http11Cleartext => None,
+            _ if !runtime.has_tokio() => None,
+            _ => {
+                let config = config.in_the_clear();
+                Some(Transport::Tcp(TcpClient::new(
+                    &config,
+                    None,
+                    runtime.clone(),
+                )?))
+            }
+        };
         Ok(Self {
             config,
             runtime,
             transport,
             fallback,
+            cleartext,
             ids: AtomicU64::new(0),
             spare: Mutex::default(),
             pools: Mutex::default(),
@@ -253,27 +294,44 @@ impl Client {
             .config
             .proxies
             .of(origin)
-            .filter(|_| self.may_use_tcp());
-        let addresses = match proxy {
-            Some(proxy) => self.resolve_proxy(proxy).await?,
-            None => self.resolve(origin).await?,
+            .filter(|_| self.may_use_tcp(origin));
+        let start = self.runtime.now();
+        let addresses = match (proxy, &self.config.network.unix_socket) {
+            (Some(proxy), _) => self.resolve_proxy(proxy).await?,
+            // A socket of Unix has no address.
+            (None, Some(_)) => vec![SocketAddr::from(([0, 0, 0, 0], 0))],
+            (None, None) => self.resolve(origin).await?,
         };
+        let alternative = match proxy {
+            Some(_) => Vec::new(),
+            None => self.alternative(origin).await,
+        };
+        let resolving = self.runtime.now().saturating_since(start);
         let request = ConnectRequest {
             id,
             origin,
             addresses: &addresses,
             connections,
+            alternative: &alternative,
             proxy,
         };
-        match &self.fallback {
-            Some(fallback) => fallback.connect(self, request).await,
-            None => self.connect_over(&self.transport, request).await,
-        }
+        let connected = match (&self.cleartext, &self.fallback) {
+            (Some(cleartext), _) if !origin.is_encrypted() => {
+                self.connect_over(cleartext, request).await
+            }
+            (_, Some(fallback)) => fallback.connect(self, request).await,
+            (_, None) => self.connect_over(&self.transport, request).await,
+        };
+        let mut connection = connected?;
+        connection.resolving = resolving;
+        Ok(connection)
     }
 
-    /// Whether connections over TCP may be opened, which a proxy needs.
-    fn may_use_tcp(&self) -> bool {
-        self.fallback.is_some() || matches!(self.transport, Transport::Tcp(_))
+    /// Whether connections to `origin` over TCP may be opened, which a proxy needs.
+    fn may_use_tcp(&self, origin: &Origin) -> bool {
+        self.fallback.is_some()
+            || matches!(self.transport, Transport::Tcp(_))
+            || !origin.is_encrypted()
     }
 
     /// How long requests wait for `connection` before another may take its place: one over TCP while its handshake is not
@@ -314,6 +372,7 @@ impl Client {
             origin,
             addresses: &addresses,
             connections: 1,
+            alternative: &[],
             proxy: None,
         };
         fallback.connect_instead_of(early, self, request).await
@@ -326,7 +385,11 @@ impl Client {
         request: ConnectRequest<'_>,
     ) -> Result<Connection, ClientError> {
         let mut failure = None;
-        for &address in request.addresses {
+        let alternative = match transport {
+            Transport::Quic(_) => request.alternative,
+            Transport::Tcp(_) => &[],
+        };
+        for &address in alternative.iter().chain(request.addresses) {
             match self.connect_to(transport, request, address).await {
                 Ok(connection) => return Ok(connection),
                 // The certificate belongs to the host: other addresses present the same one.
@@ -378,8 +441,10 @@ impl Client {
     /// The addresses of `origin`: those of the configuration, its literal address, or those that the system resolves.
     /// Addresses that no server can have cause an error.
     async fn resolve(&self, origin: &Origin) -> Result<Vec<SocketAddr>, ClientError> {
-        let host = origin.host.as_str();
-        let found = self.lookup(host, origin.zone.as_deref(), origin.port);
+        let Server { host, port } = self.config.network.server(&origin.host, origin.port);
+        let host = host.as_str();
+        let zone = origin.zone.as_deref().filter(|_| host == origin.host);
+        let found = self.lookup(host, zone, port);
         let mut addresses = found.await.map_err(|cause| ClientError::Resolve {
             host: host.to_owned(),
             cause,
@@ -398,6 +463,19 @@ impl Client {
         }
     }
 
+    /// The addresses of the server that `origin` has named for HTTP/3; none if there is none, or if it has none.
+    async fn alternative(&self, origin: &Origin) -> Vec<SocketAddr> {
+        let now = self.runtime.unix_time();
+        let services = self.config.alt_services.as_ref();
+        let named = services.and_then(|services| services.of(origin, now));
+        let Some(Server { host, port }) = named.filter(|_| origin.is_encrypted()) else {
+            return Vec::new();
+        };
+        let found = self.lookup(&host, None, port).await.unwrap_or_default();
+        let usable = |address: &SocketAddr| address::unusable(*address).is_none();
+        found.into_iter().filter(usable).collect()
+    }
+
     async fn resolve_proxy(&self, proxy: &HttpProxy) -> Result<Vec<SocketAddr>, ClientError> {
         let found = self.lookup(&proxy.host, None, proxy.port).await;
         found.map_err(|cause| ClientError::Proxy {
@@ -412,6 +490,10 @@ impl Client {
         zone: Option<&str>,
         port: u16,
     ) -> io::Result<Vec<SocketAddr>> {
+        let network = &self.config.network;
+        if let Some(addresses) = network.known(host, port) {
+            return Ok(addresses);
+        }
         if let Some(address) = self.config.resolve.get(host) {
             let port = if address.port() == 0 {
                 port
@@ -432,7 +514,14 @@ impl Client {
         // `localhost` and many hosts have addresses of both families; IPv4 is more often reachable.
         addresses.sort_by_key(SocketAddr::is_ipv6);
         addresses.dedup();
-        Ok(addresses)
+        addresses.retain(|address| network.may_use(address));
+        match addresses.is_empty() {
+            true => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "it has no address of the family that is asked for",
+            )),
+            false => Ok(addresses),
+        }
     }
 
     /// The path manager of its QUIC connections, if [`ClientConfig::paths`] is set.

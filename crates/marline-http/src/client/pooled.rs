@@ -3,12 +3,16 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::{HeaderMap, Response, Uri};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use marline::Instant;
 use tokio::sync::Mutex as Turns;
 
 use super::fallback::both;
+use super::pace::Pace;
+use super::upload::{Failure, Upload};
 use super::{Client, ClientError, Connection, Download, Origin};
+use crate::body::Body;
 
 /// The response to a request, and its connection.
 pub(crate) struct Answer {
@@ -16,6 +20,41 @@ pub(crate) struct Answer {
     /// When the connection was open for the request.
     pub(crate) connected: Instant,
     pub(crate) response: Response<Download>,
+}
+
+/// A request that can be sent more than once.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) upload: &'a Upload,
+    /// Limits the rate of the content.
+    pub(super) pace: Option<&'a Arc<Pace>>,
+}
+
+/// A request whose content is ready to be sent.
+struct OpenRequest {
+    request: Request<Body>,
+    failure: Failure,
+}
+
+impl Outgoing<'_> {
+    async fn open(&self, client: &Client) -> Result<OpenRequest, ClientError> {
+        let opened = self.upload.open(client.runtime(), self.pace).await?;
+        let mut request = Request::new(opened.body);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        if let Some(length) = opened.length.filter(|_| !self.upload.is_none()) {
+            let headers = request.headers_mut();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        Ok(OpenRequest {
+            request,
+            failure: opened.failure,
+        })
+    }
 }
 
 /// The connection for the next request.
@@ -112,14 +151,32 @@ impl PooledConnection {
         Ok(is_replaced)
     }
 
-    /// Requests `uri`; repeats the request on a new connection if one that was open before fails, or if none has opened
-    /// behind a request in 0-RTT.
+    /// Requests `uri` by GET, as [`send`](Self::send) does.
     pub(crate) async fn get(
         &self,
         client: &Client,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<Answer, ClientError> {
+        let request = Outgoing {
+            method: &Method::GET,
+            uri,
+            headers,
+            upload: &Upload::default(),
+            pace: None,
+        };
+        self.send(client, request).await
+    }
+
+    /// Sends a request; repeats it on a new connection if one that was open before fails, or if none has opened
+    /// behind a request in 0-RTT. A request whose repetition could do harm, or whose content can be read once, is not repeated.
+    pub(super) async fn send(
+        &self,
+        client: &Client,
+        request: Outgoing<'_>,
+    ) -> Result<Answer, ClientError> {
+        let is_repeatable = request.upload.is_repeatable();
+        let is_idempotent = request.method.is_idempotent();
         let mut retried = false;
         loop {
             let Usable {
@@ -127,14 +184,20 @@ impl PooledConnection {
                 is_reused,
             } = self.connection(client).await?;
             let connected = client.runtime().now();
+            let may_replace = is_repeatable && (is_idempotent || connection.is_early());
+            let opened = request.open(client).await?;
             let response = tokio::select! {
                 biased;
-                response = connection.get(&self.origin, uri, headers) => response,
-                () = self.replaced(client, &connection) => continue,
+                response = connection.request(&self.origin, opened.request) => response,
+                () = self.replaced(client, &connection), if may_replace => continue,
             };
+            let response = response.map_err(|error| opened.failure.take().unwrap_or(error));
             match response {
                 Err(error)
-                    if error.is_retriable() && !retried && client.may_replace(&connection) =>
+                    if error.is_retriable()
+                        && !retried
+                        && may_replace
+                        && client.may_replace(&connection) =>
                 {
                     retried = true;
                     match self.replace(client, &connection).await {
@@ -143,7 +206,13 @@ impl PooledConnection {
                         Err(other) => return Err(both(error, other)),
                     }
                 }
-                Err(error) if error.is_retriable() && is_reused && !retried => {
+                Err(error)
+                    if error.is_retriable()
+                        && is_reused
+                        && !retried
+                        && is_repeatable
+                        && is_idempotent =>
+                {
                     retried = true;
                     let _opening = self.opening.lock().await;
                     if self.is_last(&connection) && !connection.is_closed() {

@@ -7,16 +7,17 @@ use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::uri::Scheme;
-use http::{HeaderValue, Request, StatusCode};
+use http::{Request, StatusCode};
 use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio_socks::TargetAddr;
+use tokio_socks::tcp::Socks5Stream;
 
+use super::Credentials;
 use super::target::{Origin, percent_decoded};
 use crate::authority::parse_port;
 use crate::body::{Body, BoxError, with_source};
@@ -47,24 +48,45 @@ impl Proxies {
     }
 }
 
-/// A proxy, written as `http://HOST:PORT`; the scheme, `NAME:PASSWORD@` and the port may be left out.
+/// A proxy, written as `http://HOST:PORT`; the scheme, `NAME:PASSWORD@` and the port may be left out. Proxies of SOCKS 5
+/// (RFC 1928) have the scheme `socks5`, or `socks5h` if they resolve names.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpProxy {
     pub(super) host: String,
     pub(super) port: u16,
-    authorization: Option<HeaderValue>,
+    protocol: Protocol,
+    user: Option<User>,
+}
+
+/// The protocol of a proxy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    /// The client resolves names.
+    Socks5,
+    /// The proxy resolves names.
+    Socks5Names,
+}
+
+/// The name and the password for a proxy.
+#[derive(Clone, PartialEq, Eq)]
+struct User {
+    name: Vec<u8>,
+    password: Vec<u8>,
 }
 
 impl FromStr for HttpProxy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let rest = match text.split_once("://") {
-            None => text,
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) => {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        let protocol = match scheme.to_ascii_lowercase().as_str() {
+            "http" => Protocol::Http,
+            "socks5" => Protocol::Socks5,
+            "socks5h" => Protocol::Socks5Names,
+            _ => {
                 return Err(format!(
-                    "proxies of {}:// are not supported, only http://HOST:PORT",
+                    "proxies of {}:// are not supported, only http://HOST:PORT and socks5://HOST:PORT",
                     scheme.escape_debug()
                 ));
             }
@@ -100,31 +122,38 @@ impl FromStr for HttpProxy {
         Ok(Self {
             host: host.to_ascii_lowercase(),
             port,
-            authorization: user.map(basic).transpose()?,
+            protocol,
+            user: user.map(User::read).transpose()?,
         })
     }
 }
 
-/// The value of `Proxy-Authorization` for `NAME:PASSWORD`, of which each may be percent-encoded (RFC 7617).
-fn basic(user: &str) -> Result<HeaderValue, String> {
-    let (name, password) = user.split_once(':').unwrap_or((user, ""));
-    let decoded = |text| {
-        percent_decoded(text)
-            .ok_or("a percent sign in its name or password is not followed by two digits")
-    };
-    let credentials = [&decoded(name)?[..], b":", &decoded(password)?].concat();
-    let value = format!("Basic {}", STANDARD.encode(credentials));
-    let mut value = HeaderValue::try_from(value).map_err(|error| error.to_string())?;
-    value.set_sensitive(true);
-    Ok(value)
+impl User {
+    /// Reads `NAME:PASSWORD`, of which each may be percent-encoded.
+    fn read(text: &str) -> Result<Self, String> {
+        let (name, password) = text.split_once(':').unwrap_or((text, ""));
+        let decoded = |text| {
+            percent_decoded(text)
+                .ok_or("a percent sign in its name or password is not followed by two digits")
+        };
+        Ok(Self {
+            name: decoded(name)?,
+            password: decoded(password)?,
+        })
+    }
 }
 
 /// Omits name and password.
 impl fmt::Display for HttpProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.protocol {
+            Protocol::Http => "http",
+            Protocol::Socks5 => "socks5",
+            Protocol::Socks5Names => "socks5h",
+        };
         match self.host.contains(':') {
-            true => write!(f, "http://[{}]:{}", self.host, self.port),
-            false => write!(f, "http://{}:{}", self.host, self.port),
+            true => write!(f, "{scheme}://[{}]:{}", self.host, self.port),
+            false => write!(f, "{scheme}://{}:{}", self.host, self.port),
         }
     }
 }
@@ -154,7 +183,7 @@ pub enum ProxyError {
     #[error("it refuses a tunnel with {0}")]
     Refused(StatusCode),
     /// It does not respond as a proxy does.
-    #[error("it does not respond as an HTTP proxy: {0}")]
+    #[error("it does not respond as such a proxy: {0}")]
     Protocol(BoxError),
 }
 
@@ -188,11 +217,46 @@ impl HttpProxy {
 
     /// Adds the name and the password for the proxy to a request that it reads.
     pub(super) fn authorize<B>(&self, request: &mut Request<B>) {
-        if let Some(value) = &self.authorization {
-            request
-                .headers_mut()
-                .insert(PROXY_AUTHORIZATION, value.clone());
+        if let Some(user) = &self.user {
+            let value = Credentials::basic(&user.name, &user.password);
+            let headers = request.headers_mut();
+            headers.insert(PROXY_AUTHORIZATION, value.value().clone());
         }
+    }
+
+    /// Whether it is a proxy of HTTP, which reads requests that are not encrypted.
+    pub(super) fn reads_requests(&self) -> bool {
+        self.protocol == Protocol::Http
+    }
+
+    /// Opens a connection to `origin` through a proxy of SOCKS.
+    pub(super) async fn socks(
+        &self,
+        stream: TcpStream,
+        origin: &Origin,
+    ) -> Result<Socks5Stream<TcpStream>, ProxyError> {
+        let (host, port) = (origin.host(), origin.port());
+        let target = match (self.protocol, host.parse::<IpAddr>()) {
+            (_, Ok(ip)) => TargetAddr::Ip(SocketAddr::new(ip, port)),
+            (Protocol::Socks5, Err(_)) => {
+                let mut found = tokio::net::lookup_host((host, port))
+                    .await
+                    .map_err(ProxyError::Resolve)?;
+                let missing = || ProxyError::Resolve(io::ErrorKind::NotFound.into());
+                TargetAddr::Ip(found.next().ok_or_else(missing)?)
+            }
+            (_, Err(_)) => TargetAddr::Domain(host.into(), port),
+        };
+        let connected = match &self.user {
+            None => Socks5Stream::connect_with_socket(stream, target).await,
+            Some(user) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let (name, password) = (text(&user.name), text(&user.password));
+                Socks5Stream::connect_with_password_and_socket(stream, target, &name, &password)
+                    .await
+            }
+        };
+        connected.map_err(|error| ProxyError::Protocol(error.into()))
     }
 }
 
@@ -288,13 +352,15 @@ mod tests {
             ("http://[::1]:8080", "http://[::1]:8080"),
             ("http://[::1]", "http://[::1]:1080"),
             ("http://me:secret@proxy.test:1", "http://proxy.test:1"),
+            ("socks5://me:secret@proxy.test", "socks5://proxy.test:1080"),
+            ("SOCKS5H://[::1]:9050", "socks5h://[::1]:9050"),
         ] {
             let proxy: HttpProxy = text.parse().unwrap();
             assert_eq!(proxy.to_string(), shown);
             assert!(!format!("{proxy:?}").contains("secret"));
         }
         let proxy: HttpProxy = "http://me:p%40ss@h".parse().unwrap();
-        assert_eq!(proxy.authorization.unwrap(), "Basic bWU6cEBzcw==");
+        assert_eq!(proxy.user.unwrap().password, b"p@ss");
         for wrong in [
             "",
             "http://",
@@ -307,7 +373,7 @@ mod tests {
         ] {
             assert!(wrong.parse::<HttpProxy>().is_err(), "{wrong}");
         }
-        for scheme in ["socks5", "https", "socks4a", "ftp"] {
+        for scheme in ["https", "socks4a", "ftp"] {
             let error = format!("{scheme}://h:1").parse::<HttpProxy>().unwrap_err();
             assert!(
                 error.contains(scheme) && error.contains("http://HOST"),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use http::{HeaderMap, Method, StatusCode, Uri};
 use serde::Serialize;
 
 use super::ClientError;
@@ -61,6 +62,9 @@ pub struct ObjectReport {
     /// The file to which it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// The requests for it and the headers of their responses: redirects, and the last.
+    #[serde(skip)]
+    pub exchanges: Vec<Exchange>,
     /// The reason why it is not complete or not a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -70,14 +74,64 @@ pub struct ObjectReport {
 }
 
 impl ObjectReport {
-    /// Whether it arrived whole with a 2xx status.
+    /// Whether it arrived whole with a 2xx status, or has not changed as a condition of the request asks.
     pub fn is_complete(&self) -> bool {
-        self.error.is_none() && self.status.is_some_and(|status| status / 100 == 2)
+        self.error.is_none()
+            && self
+                .status
+                .is_some_and(|status| status / 100 == 2 || status == 304)
     }
 
     pub(super) fn fail(&mut self, error: ClientError) {
         self.error = Some(error.to_string());
         self.failure = Some(Arc::new(error));
+    }
+}
+
+/// A request, and the header of its response.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The absolute URI of the request.
+    pub uri: Uri,
+    /// Its method.
+    pub method: Method,
+    /// Its header fields. `Host`, and lengths that the connection adds, are not among them.
+    pub request: HeaderMap,
+    /// The ID of the connection.
+    pub connection: u64,
+    /// `1.1c`, `1.1`, `2` or `3`.
+    pub http_version: &'static str,
+    /// The status of the response.
+    pub status: StatusCode,
+    /// The header fields of the response.
+    pub response: HeaderMap,
+}
+
+impl Exchange {
+    /// The absolute URL that the response redirects to, if it does.
+    pub fn redirect_url(&self) -> Option<String> {
+        super::redirect::location(&self.uri, self.status, &self.response)
+    }
+
+    /// The header of the response as HTTP/1.1 has it, with the empty line at its end. Later versions have no reason phrase.
+    pub fn head(&self) -> Vec<u8> {
+        let status = self.status;
+        let mut head = match self.http_version {
+            "1.1" | "1.1c" => {
+                let reason = status.canonical_reason().unwrap_or_default();
+                format!("HTTP/1.1 {} {reason}\r\n", status.as_u16())
+            }
+            version => format!("HTTP/{version} {} \r\n", status.as_u16()),
+        }
+        .into_bytes();
+        for (name, value) in &self.response {
+            head.extend_from_slice(name.as_str().as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        head
     }
 }
 
@@ -91,6 +145,10 @@ pub struct ConnectionReport {
     /// `v1` (RFC 9000) or `v2` (RFC 9369), if it is of HTTP/3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quic_version: Option<&'static str>,
+    /// The time for the name of the server, in seconds.
+    pub resolve_s: f64,
+    /// The time for the connection of TCP before TLS, in seconds; 0 over QUIC.
+    pub transport_s: f64,
     /// From the first packet to the end of the handshake, in seconds.
     pub handshake_s: f64,
     /// Bytes of content.

@@ -101,7 +101,12 @@ impl Sink {
             Destination::Nowhere => {}
             Destination::Counted => sink.out = Out::Counted,
             Destination::StandardOutput => sink.out = Out::StandardOutput,
-            Destination::File(path) => {
+            Destination::File(_) | Destination::Named { .. } => {
+                let path = match destination {
+                    Destination::Named { directory, name } => &directory.join(name),
+                    Destination::File(path) => path,
+                    _ => return Ok(sink),
+                };
                 let place = Place::of(path).map_err(|cause| failed(path, cause))?;
                 match place {
                     Place::StandardOutput => sink.out = Out::StandardOutput,
@@ -200,6 +205,19 @@ impl Sink {
                 written.map_err(|cause| failed(path, cause))
             }
             Out::File(part) => part.write(chunk),
+        }
+    }
+
+    /// Writes bytes that are not part of the content.
+    pub(super) fn prefix(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        match &mut self.out {
+            Out::Nowhere | Out::Counted => Ok(()),
+            Out::StandardOutput => io::stdout().write_all(bytes).map_err(ClientError::Output),
+            Out::Stream(file, path) => {
+                let written = file.write_all(bytes);
+                written.map_err(|cause| failed(path, cause))
+            }
+            Out::File(part) => part.write(bytes),
         }
     }
 

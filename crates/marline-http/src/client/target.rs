@@ -23,6 +23,29 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Whether its connections are encrypted.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.scheme == Scheme::HTTPS
+    }
+
+    /// The version of HTTP for it, if that of others is `version`.
+    pub(super) fn version(&self, version: HttpVersion) -> HttpVersion {
+        match self.is_encrypted() {
+            true => version,
+            false => HttpVersion::Http11Cleartext,
+        }
+    }
+
+    /// Its host, in lower case, and without the brackets of IPv6.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Host and port as in its URLs.
     pub(crate) fn authority(&self) -> &Authority {
         &self.authority
@@ -71,19 +94,18 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
         .parse()
         .map_err(|_| wrong("not a URL; write it like https://example.org/file"))?;
     let (scheme, default_port) = match (uri.scheme_str(), version) {
-        (Some("http"), HttpVersion::Http11Cleartext) => (Scheme::HTTP, 80),
-        (Some("http"), _) => {
-            return Err(wrong(
-                "http:// is fetched by cleartext HTTP/1.1 only; write https://",
-            ));
-        }
+        (Some("http"), _) => (Scheme::HTTP, 80),
         (Some("https"), HttpVersion::Http11Cleartext) => {
             return Err(wrong(
                 "https:// is encrypted; write http:// for cleartext HTTP/1.1",
             ));
         }
         (Some("https"), _) => (Scheme::HTTPS, 443),
-        (Some(_), _) => return Err(wrong("only http:// and https:// are supported")),
+        (Some(_), _) => {
+            return Err(ClientError::Scheme {
+                url: url.to_owned(),
+            });
+        }
         (None, _) => return Err(wrong("not a URL; write it like https://example.org/file")),
     };
     let mut parts = uri.into_parts();
@@ -96,9 +118,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
     }
     let authority = authority.clone();
     if authority.as_str().contains('@') {
-        return Err(wrong(
-            "names and passwords in URLs are not supported; send a header",
-        ));
+        return Err(wrong("the user in it is sent separately"));
     }
     let host = authority
         .host()
@@ -268,12 +288,14 @@ mod tests {
             ("https://[::1]:-1/", HttpVersion::Http3),
             ("https://host/a b", HttpVersion::Http3),
             ("ftp://example.org", HttpVersion::Http3),
-            ("http://example.org", HttpVersion::Http3),
             ("https://example.org", HttpVersion::Http11Cleartext),
             ("https://me@example.org", HttpVersion::Http2),
         ] {
             assert!(
-                matches!(parse(url, version), Err(ClientError::Url { .. })),
+                matches!(
+                    parse(url, version),
+                    Err(ClientError::Url { .. } | ClientError::Scheme { .. })
+                ),
                 "{url}"
             );
         }

@@ -109,6 +109,8 @@ fn connection(id: u64) -> ConnectionReport {
         id,
         http_version: "2",
         quic_version: None,
+        resolve_s: 0.0,
+        transport_s: 0.0,
         handshake_s: 0.1,
         bytes_received: 1,
         packets_lost_observed: None,

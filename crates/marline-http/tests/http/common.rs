@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use marline_http::client::{
-    Client, ClientConfig, ClientError, Connection, Destination, Download, HttpVersion, Origin,
-    Target, Trust, parse_url,
+    Client, ClientConfig, ClientError, Connection, Destination, Download, HttpVersion, Message,
+    Origin, Target, Trust, parse_url,
 };
 use marline_http::server::{
     Handle, Identity, Metrics, ServeError, Server, ServerConfig, Site, directory,
@@ -160,6 +160,7 @@ pub(crate) fn discarded(url: String) -> Target {
         url,
         destination: Destination::Nowhere,
         size: None,
+        message: Message::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use marline_http::Body;
 use marline_http::client::{
-    ClientError, Destination, FetchOptions, HttpVersion, Progress, Report, Target,
+    ClientError, Destination, FetchOptions, HttpVersion, Message, Progress, Report, Target,
 };
 use marline_http::server::Site;
 use tempfile::TempDir;
@@ -67,6 +67,7 @@ async fn fetch(server: &TestServer, version: HttpVersion, out: &TempDir, resume:
         url: server.url(version, "/file"),
         destination: Destination::File(out.path().join("file")),
         size: None,
+        message: Message::default(),
     };
     let options = FetchOptions {
         resume,

@@ -11,7 +11,8 @@ use http_body_util::BodyExt;
 use http_body_util::StreamBody;
 use marline::Sha256;
 use marline_http::client::{
-    Assignment, ClientError, Destination, FetchOptions, HttpVersion, Progress, Ranges, Target,
+    Assignment, ClientError, Destination, FetchOptions, HttpVersion, Message, Progress, Ranges,
+    Target,
 };
 use marline_http::server::Site;
 use marline_http::{Body, BoxError};
@@ -182,6 +183,7 @@ async fn files_appear_when_they_are_complete() {
                 url,
                 destination: Destination::File(path.to_owned()),
                 size: None,
+                message: Message::default(),
             };
             client(version)
                 .fetch(vec![target], FetchOptions::default(), &Arc::default())
@@ -219,6 +221,7 @@ async fn a_pipe_whose_reader_has_stopped_delays_neither_time_limits_nor_other_ob
             url: server.url(version, "/file"),
             destination,
             size: None,
+            message: Message::default(),
         };
         let options = FetchOptions {
             connections: 2,
@@ -259,6 +262,7 @@ async fn interrupted_downloads_are_resumed() {
                 url: server.url(version, "/file"),
                 destination: Destination::File(out.path().join("file")),
                 size: None,
+                message: Message::default(),
             };
             let options = FetchOptions {
                 resume: true,
@@ -359,6 +363,7 @@ async fn large_files_are_fetched_in_ranges_over_all_connections() {
             url: server.url(version, &format!("/{name}")),
             destination: Destination::File(out.path().join(name)),
             size: known.then_some(size),
+            message: Message::default(),
         });
         let options = FetchOptions {
             connections: 3,

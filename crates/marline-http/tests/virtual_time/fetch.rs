@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use marline::Runtime;
 use marline_http::client::{
-    Assignment, ClientError, Destination, FetchOptions, Ranges, Report, Target,
+    Assignment, ClientError, Destination, FetchOptions, Message, Ranges, Report, Target,
 };
 use marline_http::server::{Identity, ServeError, Server, ServerConfig, generated};
 
@@ -34,6 +34,7 @@ fn fetch(paths: &[&str], options: FetchOptions, destination: &Destination) -> Fe
             url: format!("https://example.test{path}"),
             destination: destination.clone(),
             size: None,
+            message: Message::default(),
         });
         let report = client
             .fetch(targets.collect(), options, &Arc::default())
@@ -156,6 +157,7 @@ fn tcp_and_name_lookups_without_tokio_are_errors() {
             url: "https://example.test/".to_owned(),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         };
         let report = client
             .fetch(vec![target], FetchOptions::default(), &Arc::default())
@@ -185,6 +187,7 @@ fn a_response_may_wait_for_others_of_its_connection_longer_than_the_idle_timeout
             url: format!("https://example.test{url}"),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         });
         let options = FetchOptions::default();
         let report = client.fetch(targets.into(), options, &Arc::default()).await;
@@ -208,6 +211,7 @@ fn a_response_that_never_comes_is_not_waited_for_longer_than_the_stall_timeout()
             url: "https://example.test/".to_owned(),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         };
         let options = FetchOptions::default();
         client.fetch(vec![target], options, &Arc::default()).await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::Runtime;
-use marline_http::client::{Client, Destination, FetchOptions, Report, Target};
+use marline_http::client::{Client, Destination, FetchOptions, Message, Report, Target};
 use marline_http::pipes::cba::{CbaConfig, Creation};
 use marline_http::pipes::{PipePolicy, PipesConfig, RrConfig, SignalTrace};
 use marline_http::server::{ServerConfig, generated};
@@ -30,6 +30,7 @@ async fn fetch(client: &Arc<Client>, objects: usize, options: FetchOptions) -> R
         url: format!("https://{HOST}/object"),
         destination: Destination::Nowhere,
         size: None,
+        message: Message::default(),
     };
     let targets = (0..objects).map(target).collect();
     client.fetch(targets, options, &Arc::default()).await

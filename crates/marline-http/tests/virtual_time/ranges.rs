@@ -14,7 +14,7 @@ use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
 use marline_http::client::{
-    ClientError, Destination, FetchOptions, ObjectReport, Progress, Ranges, Report, Target,
+    ClientError, Destination, FetchOptions, Message, ObjectReport, Progress, Ranges, Report, Target,
 };
 use marline_http::server::{Site, generated};
 use marline_http::{Body, BoxError};
@@ -207,6 +207,7 @@ fn fetch_after(
             url,
             destination: Destination::File(out.path().join("object")),
             size,
+            message: Message::default(),
         };
         let options = FetchOptions {
             connections: 3,

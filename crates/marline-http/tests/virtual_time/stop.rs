@@ -8,7 +8,7 @@ use http::HeaderMap;
 use marline::Profile;
 use marline::coordination::history::{HistoryConfig, HistoryPolicy, MemoryStore};
 use marline_http::client::{
-    ClientError, Destination, FetchOptions, HttpVersion, Target, parse_url,
+    ClientError, Destination, FetchOptions, HttpVersion, Message, Target, parse_url,
 };
 use marline_http::limits;
 use marline_http::server::generated;
@@ -36,6 +36,7 @@ fn connections_open_after_the_grace_period_are_closed_and_reach_the_history() {
             url: format!("https://example.test{path}"),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         });
         let progress = Arc::default();
         let fetched = client.fetch(targets.into(), FetchOptions::default(), &progress);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use marline::{Bytes, Sha256};
-use marline_http::client::{Destination, ObjectReport, Target};
+use marline_http::client::{Destination, Message, ObjectReport, Target};
 use marline_http::server::GeneratedObject;
 
 use super::http::{NAME, client, fetch_options, identity, scheme, serve};
@@ -36,6 +36,7 @@ pub(super) async fn fetch(
         url: format!("{scheme}://{NAME}:{port}{path}"),
         destination: Destination::Nowhere,
         size: Some(content.len() as u64),
+        message: Message::default(),
     });
     let targets: Vec<_> = targets.collect();
     let objects = files.iter().map(|(path, content)| {

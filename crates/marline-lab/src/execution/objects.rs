@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{Destination, Report, Target};
+use marline_http::client::{Destination, Message, Report, Target};
 use marline_http::server::GeneratedObject;
 
 use super::http::{NAME, client, fetch_options, identity, scheme, serve};
@@ -52,6 +52,7 @@ pub(super) async fn fetch(
         url: url(number),
         destination: Destination::Counted,
         size: objects.get(number).copied(),
+        message: Message::default(),
     };
     let start = host.runtime.now();
     let mut completion_s = 0.0;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::Instant;
-use marline_http::client::{Client, Destination, Target};
+use marline_http::client::{Client, Destination, Message, Target};
 use marline_http::server::GeneratedObject;
 
 use self::choice::choose;
@@ -78,6 +78,7 @@ async fn fetch(job: &Job, client: &Arc<Client>, url: String) -> Result<(), RunEr
         url,
         destination: Destination::Counted,
         size: None,
+        message: Message::default(),
     };
     let options = fetch_options(job);
     let report = client.fetch(vec![target], options, &Arc::default()).await;

@@ -1,6 +1,6 @@
 //! Connections over QUIC: HTTP/3.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::body::BoxError;
 use crate::client::refusals::{Recording, Refusals};
 use crate::client::stall::Activity;
 use crate::client::target::Origin;
-use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion};
+use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion, Local};
 use crate::http3::{self, Begun};
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -37,6 +37,7 @@ pub(in crate::client) struct QuicClient {
     /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
     own_sockets: bool,
+    local: Option<Local>,
     endpoints: Mutex<Endpoints>,
     refusals: Arc<Refusals>,
 }
@@ -75,6 +76,7 @@ impl QuicClient {
                 })
             }),
             own_sockets: config.own_sockets,
+            local: config.network.local.clone(),
             endpoints: Mutex::default(),
             refusals,
         })
@@ -110,12 +112,24 @@ impl QuicClient {
     }
 
     fn new_endpoint(&self, remote: SocketAddr) -> Result<marline::Endpoint, ClientError> {
-        let local = match remote {
-            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+        let unspecified = match remote {
+            SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
         };
-        transport::endpoint(None, None, local, &self.runtime)
-            .map_err(|error| ClientError::Quic(error.to_string()))
+        let address = match &self.local {
+            None => Ok(unspecified),
+            Some(local) => local.address(remote, &self.runtime),
+        };
+        let endpoint = address.and_then(|address| {
+            transport::endpoint(None, None, SocketAddr::new(address, 0), &self.runtime)
+        });
+        endpoint.map_err(|cause| match &self.local {
+            None => ClientError::Quic(cause.to_string()),
+            Some(local) => ClientError::Local {
+                local: local.to_string(),
+                cause,
+            },
+        })
     }
 
     fn endpoints(&self) -> MutexGuard<'_, Endpoints> {
@@ -206,6 +220,7 @@ impl QuicClient {
         };
         let opened = Opened {
             activity: Activity::new(self.runtime.clone(), self.stall_timeout),
+            transport: Duration::ZERO,
             local: quic.local_address(),
             sender: Sender::Http3 {
                 session,

@@ -1,6 +1,7 @@
 //! Connections over TCP: HTTP/2 and HTTP/1.1 over TLS, HTTP/1.1 without encryption.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::body::BoxError;
 use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{
-    CertificateProblem, ClientConfig, ClientError, HttpProxy, HttpVersion, ProxyError,
+    CertificateProblem, ClientConfig, ClientError, HttpProxy, HttpVersion, Local, ProxyError,
 };
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -38,9 +39,27 @@ pub(in crate::client) struct TcpClient {
     sockets: Arc<dyn TcpSockets>,
     runtime: RuntimeHandle,
     stall_timeout: Option<Duration>,
+    local: Option<Local>,
+    unix_socket: Option<PathBuf>,
     /// Opens streams that stand in for those of TLS.
     #[cfg(feature = "testing")]
     dial: Option<Dial>,
+}
+
+/// HTTP on a new connection.
+struct Begun {
+    version: HttpVersion,
+    sender: Sender,
+}
+
+#[cfg(unix)]
+async fn unix_stream(path: &Path) -> std::io::Result<tokio::net::UnixStream> {
+    tokio::net::UnixStream::connect(path).await
+}
+
+#[cfg(not(unix))]
+async fn unix_stream(_: &Path) -> std::io::Result<tokio::net::TcpStream> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// Opens a stream to a server.
@@ -68,6 +87,8 @@ impl TcpClient {
             },
             runtime,
             stall_timeout: config.stall_timeout,
+            local: config.network.local.clone(),
+            unix_socket: config.network.unix_socket.clone(),
             #[cfg(feature = "testing")]
             dial: None,
         })
@@ -95,6 +116,7 @@ impl TcpClient {
         if let Some(dial) = &self.dial {
             let opened = Opened {
                 sender: self.speak(self.version, origin, dial(), &activity).await?,
+                transport: Duration::ZERO,
                 activity,
                 local: remote,
                 remote,
@@ -122,7 +144,24 @@ impl TcpClient {
             address: remote,
             reason,
         };
-        let stream = tcp::connect(&*self.sockets, remote, self.protocol)
+        let start = self.runtime.now();
+        if let Some(path) = &self.unix_socket {
+            let stream = unix_stream(path).await;
+            let stream = stream.map_err(|error| unreachable(error.into()))?;
+            let begun = self.begin(origin, remote, stream, &activity).await?;
+            let opened = Opened {
+                transport: self.runtime.now().saturating_since(start),
+                sender: begun.sender,
+                activity,
+                local: remote,
+                remote,
+                multipath: None,
+                proxy: None,
+            };
+            return Ok(Connection::new(id, begun.version, opened));
+        }
+        let local = self.local_address(remote)?;
+        let stream = tcp::connect(&*self.sockets, local, remote, self.protocol)
             .await
             .map_err(|error| match self.protocol {
                 TcpProtocol::Multipath if tcp::has_no_multipath(&error) => {
@@ -130,6 +169,7 @@ impl TcpClient {
                 }
                 _ => unreachable(error.into()),
             })?;
+        let transport = self.runtime.now().saturating_since(start);
         let multipath = match self.protocol {
             TcpProtocol::Tcp => None,
             TcpProtocol::Multipath => {
@@ -142,42 +182,68 @@ impl TcpClient {
         let local = stream
             .local_addr()
             .map_err(|error| unreachable(error.into()))?;
-        let (version, sender) = match (&self.tls, proxy) {
-            (None, _) => {
-                let sender = self.speak(self.version, origin, stream, &activity);
-                (self.version, sender.await?)
-            }
-            (Some(tls), None) => {
-                let stream = self.encrypt(tls, origin, remote, stream).await?;
-                let version = self.negotiated(origin, &stream)?;
-                (
-                    version,
-                    self.speak(version, origin, stream, &activity).await?,
-                )
-            }
-            (Some(tls), Some(proxy)) => {
+        let is_read = proxy.is_some_and(HttpProxy::reads_requests) && self.tls.is_none();
+        let refused = |proxy: &HttpProxy, cause| ClientError::Proxy {
+            proxy: proxy.to_string(),
+            cause,
+        };
+        let begun = match proxy.filter(|_| !is_read) {
+            None => self.begin(origin, remote, stream, &activity).await?,
+            Some(proxy) if proxy.reads_requests() => {
                 let tunnel = proxy.tunnel(stream, origin).await;
-                let tunnel = tunnel.map_err(|cause| ClientError::Proxy {
-                    proxy: proxy.to_string(),
-                    cause,
-                })?;
-                let stream = self.encrypt(tls, origin, remote, tunnel).await?;
-                let version = self.negotiated(origin, &stream)?;
-                (
-                    version,
-                    self.speak(version, origin, stream, &activity).await?,
-                )
+                let tunnel = tunnel.map_err(|cause| refused(proxy, cause))?;
+                self.begin(origin, remote, tunnel, &activity).await?
+            }
+            Some(proxy) => {
+                let tunnel = proxy.socks(stream, origin).await;
+                let tunnel = tunnel.map_err(|cause| refused(proxy, cause))?;
+                self.begin(origin, remote, tunnel, &activity).await?
             }
         };
         let opened = Opened {
-            sender,
+            transport,
+            sender: begun.sender,
             activity,
             local,
             remote,
             multipath,
-            proxy: proxy.filter(|_| self.tls.is_none()).cloned(),
+            proxy: proxy.filter(|_| is_read).cloned(),
         };
-        Ok(Connection::new(id, version, opened))
+        Ok(Connection::new(id, begun.version, opened))
+    }
+
+    /// The address of this machine to connect from, if it is given.
+    fn local_address(&self, remote: SocketAddr) -> Result<Option<IpAddr>, ClientError> {
+        let Some(local) = &self.local else {
+            return Ok(None);
+        };
+        let address = local.address(remote, &self.runtime);
+        address.map(Some).map_err(|cause| ClientError::Local {
+            local: local.to_string(),
+            cause,
+        })
+    }
+
+    /// Begins TLS, if there is to be any, and HTTP on a connection, or on a tunnel.
+    async fn begin<S>(
+        &self,
+        origin: &Origin,
+        remote: SocketAddr,
+        stream: S,
+        activity: &Arc<Activity>,
+    ) -> Result<Begun, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let Some(tls) = &self.tls else {
+            let sender = self.speak(self.version, origin, stream, activity).await?;
+            let version = self.version;
+            return Ok(Begun { version, sender });
+        };
+        let stream = self.encrypt(tls, origin, remote, stream).await?;
+        let version = self.negotiated(origin, &stream)?;
+        let sender = self.speak(version, origin, stream, activity).await?;
+        Ok(Begun { version, sender })
     }
 
     /// Begins TLS on a connection, or on a tunnel.

@@ -6,18 +6,23 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{IF_RANGE, LOCATION, RANGE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::header::{
+    IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED,
+    LOCATION, RANGE,
+};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use marline::Instant;
 
-use super::{Job, Queue};
+use super::exchange::Got;
+use super::{FetchOptions, Job, Queue};
+use crate::client::decode::{Incoming, decoded};
+use crate::client::pace::{Pace, SpeedCheck};
 use crate::client::plan::{Planner, SplitPolicy};
-use crate::client::pooled::Answer;
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
-use crate::client::save::{Piece, Pieces, ResumePoint, Sink, Validator, Writer};
+use crate::client::save::{Piece, Pieces, ResumePoint, Saved, Sink, Validator, Writer};
 use crate::client::split::{self, Outcome, Split, StartedRange, Store};
-use crate::client::{ClientError, Connection, Download, ObjectReport};
+use crate::client::{ClientError, Connection, Destination, Download, ObjectReport, file_name};
 use crate::runtime::RuntimeHandle;
 
 /// The response to the request for an object's first bytes.
@@ -27,6 +32,8 @@ enum Beginning {
         started: StartedRange,
         /// The size of the object.
         size: u64,
+        /// The URI after redirects.
+        uri: Uri,
     },
     /// Another response, to be used as it is.
     Other(Response<Download>),
@@ -60,23 +67,30 @@ impl Queue {
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
         let (destination, runtime) = (&job.target.destination, self.client.runtime());
+        if let Destination::Named { directory, name } = destination {
+            let Got { response, .. } = self.get(pooled, job, &HeaderMap::new(), object).await?;
+            let path = file_name::path(directory, name, response.headers())?;
+            let destination = Destination::File(path);
+            let sink = Sink::open_for_reader(&destination, false, runtime).await?;
+            return self.receive(job, response, None, sink, object).await;
+        }
         let opened = Sink::open_for_reader(destination, self.options.resume, runtime);
         let mut sink = opened.await?;
-        let Some(threshold) = self.split_threshold(&sink) else {
+        let Some(threshold) = self.split_threshold(job, &sink) else {
             return self.fetch_whole(pooled, job, sink, object).await;
         };
         if let Some(size) = job.target.size {
             self.check_size(size)?;
         }
-        let (size, started) = match job.target.size {
+        let (size, started, uri) = match job.target.size {
             Some(size) if size <= threshold => {
                 return self.fetch_whole(pooled, job, sink, object).await;
             }
-            Some(size) => (size, None),
+            Some(size) => (size, None, job.hop.uri.clone()),
             None => match self.begin(pooled, job, threshold, object).await? {
-                Beginning::Range { started, size } => {
+                Beginning::Range { started, size, uri } => {
                     self.check_size(size)?;
-                    (size, Some(started))
+                    (size, Some(started), uri)
                 }
                 Beginning::Other(response) => {
                     return self.receive(job, response, None, sink, object).await;
@@ -85,13 +99,13 @@ impl Queue {
             },
         };
         match self
-            .fetch_split(job, size, started, &mut sink, object)
+            .fetch_split(job, uri, size, started, &mut sink, object)
             .await?
         {
             Outcome::Complete => {
                 let hashing = move || sink.end_pieces(size).map(|()| sink);
                 let sink = runtime.unblock(hashing).await?;
-                finish(sink, object, runtime).await
+                finish(sink, object, self.options, runtime).await
             }
             Outcome::Other(answer) => {
                 self.record_response(object, &answer.connection, answer.response.status());
@@ -109,49 +123,30 @@ impl Queue {
         mut sink: Sink,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
-        let plain = &self.client.config().headers;
-        let mut headers = plain.clone();
-        let resumed_from = sink.resume_point();
+        let mut headers = HeaderMap::new();
+        let may_resume = job.hop.message.method == Method::GET && !self.asks_for_ranges(job);
+        let resumed_from = sink.resume_point().filter(|_| may_resume);
         if let Some(point) = &resumed_from {
             request_rest(&mut headers, point);
         }
-        let mut response = self.get(pooled, job, &headers, object).await?;
+        let Got { response, .. } = self.get(pooled, job, &headers, object).await?;
         // The saved part is outdated or already complete: the whole object is fetched.
         if resumed_from.is_some() && response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             sink.start_over(Validator::default())?;
-            response = self.get(pooled, job, plain, object).await?;
+            let none = HeaderMap::new();
+            let Got { response, .. } = self.get(pooled, job, &none, object).await?;
             return self.receive(job, response, None, sink, object).await;
         }
         self.receive(job, response, resumed_from.as_ref(), sink, object)
             .await
     }
 
-    async fn get(
-        &self,
-        pooled: usize,
-        job: &Job,
-        headers: &HeaderMap,
-        object: &mut ObjectReport,
-    ) -> Result<Response<Download>, ClientError> {
-        let answer = self.pooled_connections[pooled]
-            .get(&self.client, &job.uri, headers)
-            .await;
-        let Answer {
-            connection,
-            connected,
-            response,
-        } = answer?;
-        object.connected_s.get_or_insert(self.seconds_at(connected));
-        self.record_response(object, &connection, response.status());
-        Ok(response)
-    }
-
-    fn seconds_at(&self, moment: Instant) -> f64 {
+    pub(super) fn seconds_at(&self, moment: Instant) -> f64 {
         moment.saturating_since(self.start).as_secs_f64()
     }
 
     /// Records that a response has started.
-    fn record_response(
+    pub(super) fn record_response(
         &self,
         object: &mut ObjectReport,
         connection: &Connection,
@@ -164,18 +159,22 @@ impl Queue {
     }
 
     /// The size in bytes above which an object is split into ranges, if it may be.
-    fn split_threshold(&self, sink: &Sink) -> Option<u64> {
+    fn split_threshold(&self, job: &Job, sink: &Sink) -> Option<u64> {
         let threshold = self.options.split?.get();
         let may_split = self.pool.is_none()
             && self.pooled_connections.len() > 1
             && sink.takes_pieces()
-            && !self.asks_for_ranges();
+            && job.hop.message.method == Method::GET
+            && job.hop.message.upload.is_none()
+            && !self.client.config().decompress
+            && !self.options.heads
+            && !self.asks_for_ranges(job);
         may_split.then_some(threshold)
     }
 
     /// Whether the user requests ranges with a header field.
-    fn asks_for_ranges(&self) -> bool {
-        self.client.config().headers.contains_key(RANGE)
+    fn asks_for_ranges(&self, job: &Job) -> bool {
+        job.hop.message.headers.contains_key(RANGE)
     }
 
     /// Requests the first bytes of an object, to learn its size.
@@ -186,10 +185,9 @@ impl Queue {
         bytes: u64,
         object: &mut ObjectReport,
     ) -> Result<Beginning, ClientError> {
-        let mut headers = self.client.config().headers.clone();
-        headers.insert(RANGE, range(0, Some(bytes - 1)));
+        let headers = HeaderMap::from_iter([(RANGE, range(0, Some(bytes - 1)))]);
         let asked = self.client.runtime().now();
-        let response = self.get(pooled, job, &headers, object).await?;
+        let Got { response, uri } = self.get(pooled, job, &headers, object).await?;
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {}
             // The object is empty.
@@ -198,6 +196,10 @@ impl Queue {
         }
         let got = ContentRange::of(response.headers()).filter(|got| got.first == 0);
         let validator = Validator::of(response.headers()).0;
+        // Ranges are requested from the server of the first request.
+        let Some(uri) = uri else {
+            return Ok(Beginning::Unusable);
+        };
         let Some((end, size)) = got.and_then(|got| Some((got.last + 1, got.size?))) else {
             return Ok(Beginning::Unusable);
         };
@@ -212,13 +214,14 @@ impl Queue {
             end,
             validator,
         };
-        Ok(Beginning::Range { started, size })
+        Ok(Beginning::Range { started, size, uri })
     }
 
     /// Fetches the part of an object's `size` bytes that is not requested yet, over all pooled connections.
     async fn fetch_split(
         &self,
         job: &Job,
+        uri: Uri,
         size: u64,
         started: Option<StartedRange>,
         sink: &mut Sink,
@@ -237,8 +240,8 @@ impl Queue {
         let split = Split::new(split::Object {
             client: Arc::clone(&self.client),
             pooled_connections: self.pooled_connections.clone(),
-            uri: job.uri.clone(),
-            headers: self.client.config().headers.clone(),
+            uri,
+            headers: self.fields(&job.hop),
             size,
             ranges: self.options.ranges,
             store: Box::new(Counting {
@@ -299,14 +302,27 @@ impl Queue {
         mut sink: Sink,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
+        let response = match self.client.config().decompress {
+            true => decoded(response).await,
+            false => response.map(Incoming::Plain),
+        };
         let (parts, mut download) = response.into_parts();
-        if !parts.status.is_success() {
-            // An error page must not replace the content; a part to be resumed is kept.
+        if parts.status == StatusCode::NOT_MODIFIED && is_conditional(&job.hop.message.headers) {
             sink.discard_content();
+        } else if !parts.status.is_success() {
             object.error = Some(explain_status(parts.status, &parts.headers));
+            let is_repeated = job.may_retry && self.options.retry.covers_status(parts.status);
+            match self.options.keep_errors && !self.options.resume && !is_repeated {
+                true => sink.start_over(Validator::default())?,
+                // A part to be resumed is kept.
+                false => sink.discard_content(),
+            }
         } else if let (StatusCode::PARTIAL_CONTENT, Some(point)) = (parts.status, resumed_from) {
-            download.expect(length_of_rest(&parts.headers, point)?)?;
-        } else if parts.status == StatusCode::PARTIAL_CONTENT && !self.asks_for_ranges() {
+            let length = length_of_rest(&parts.headers, point)?;
+            if let Incoming::Plain(download) = &mut download {
+                download.expect(length)?;
+            }
+        } else if parts.status == StatusCode::PARTIAL_CONTENT && !self.asks_for_ranges(job) {
             let text = "it is a part of the object, which was requested whole";
             return Err(ClientError::WrongRange(text.to_owned()));
         } else {
@@ -322,28 +338,42 @@ impl Queue {
             pipe.on_size(expected);
         }
         let len = sink.len();
+        if self.options.heads && len == 0 {
+            let heads = object.exchanges.iter().flat_map(|one| one.head());
+            sink.prefix(&heads.collect::<Vec<_>>())?;
+        }
         let runtime = self.client.runtime();
         let writer = Writer::new(sink, runtime);
         let copied = self.copy(job, &mut download, &writer, len, object).await;
         // The reason why it could not be written, if so.
         let sink = writer.end().await?;
         copied?;
-        finish(sink, object, runtime).await
+        finish(sink, object, self.options, runtime).await
     }
 
     /// Passes the content of `download` to `writer`, which has `len` bytes so far.
     async fn copy(
         &self,
         job: &Job,
-        download: &mut Download,
+        download: &mut Incoming,
         writer: &Writer<Sink>,
         mut len: u64,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
+        let runtime = self.client.runtime();
+        let pace = self.options.rate.map(|rate| Pace::new(rate.get()));
+        let low_speed = self.options.low_speed;
+        let mut speed = low_speed.map(|limit| SpeedCheck::new(limit, runtime.now()));
         loop {
-            let chunk = download.chunk().await;
+            let chunk = match &mut speed {
+                None => download.chunk().await,
+                Some(speed) => next_in_time(download, speed, runtime).await,
+            };
             object.bytes = len;
             let Some(chunk) = chunk? else { return Ok(()) };
+            if let Some(pace) = &pace {
+                pace.wait(runtime, chunk.len()).await;
+            }
             let bytes = chunk.len() as u64;
             if self.exceeds(len + bytes) {
                 return Err(self.too_large(None));
@@ -358,13 +388,58 @@ impl Queue {
     }
 }
 
+/// The next bytes, unless they are too slow.
+async fn next_in_time(
+    download: &mut Incoming,
+    speed: &mut SpeedCheck,
+    runtime: &RuntimeHandle,
+) -> Result<Option<Bytes>, ClientError> {
+    loop {
+        let left = speed.left(runtime.now());
+        let chunk = runtime.timeout(left, download.chunk()).await;
+        if let Ok(chunk) = chunk {
+            let bytes = chunk.as_ref().ok().and_then(Option::as_ref);
+            speed.on_bytes(bytes.map_or(0, Bytes::len));
+            speed.check(runtime.now())?;
+            return chunk;
+        }
+        speed.check(runtime.now())?;
+    }
+}
+
+/// Whether a request with these fields may be answered with 304 (RFC 9110, section 13.1).
+fn is_conditional(headers: &HeaderMap) -> bool {
+    [
+        IF_MODIFIED_SINCE,
+        IF_NONE_MATCH,
+        IF_UNMODIFIED_SINCE,
+        IF_MATCH,
+    ]
+    .iter()
+    .any(|name| headers.contains_key(name))
+}
+
 async fn finish(
     sink: Sink,
     object: &mut ObjectReport,
+    options: FetchOptions,
     runtime: &RuntimeHandle,
 ) -> Result<(), ClientError> {
     object.bytes = sink.len();
-    let saved = runtime.unblock(|| sink.finish()).await?;
+    let last = object.exchanges.last().filter(|_| options.remote_time);
+    let modified = last
+        .and_then(|last| last.response.get(LAST_MODIFIED)?.to_str().ok())
+        .and_then(|date| httpdate::parse_http_date(date).ok());
+    let saving = move || {
+        let saved = sink.finish()?;
+        if let (Some(modified), Some(path)) = (modified, &saved.file) {
+            // A file system without times keeps the content.
+            let file = std::fs::File::options().append(true).open(path);
+            let _ = file.and_then(|file| file.set_modified(modified));
+        }
+        Ok::<Saved, ClientError>(saved)
+    };
+    let saved = runtime.unblock(saving).await?;
     object.sha256 = saved.sha256;
     object.file = saved.file;
     Ok(())
@@ -402,7 +477,7 @@ fn explain_status(status: StatusCode, headers: &HeaderMap) -> String {
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     match location.filter(|_| status.is_redirection()) {
         Some(location) => format!(
-            "{status}: it is at {}; get that URL instead",
+            "{status}: it is at {}, which is fetched if redirects are followed",
             location.escape_debug()
         ),
         None => format!("the server responded with {status}"),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use marline_h3::frame::FrameType;
-use marline_http::client::{Destination, FetchOptions, ObjectReport, Target};
+use marline_http::client::{Destination, FetchOptions, Message, ObjectReport, Target};
 use marline_http::limits;
 use marline_sim::Host;
 
@@ -30,6 +30,7 @@ fn fetch_from(listen: impl Fn(&Host) -> SocketAddr) -> ObjectReport {
             url: "https://example.test/".to_owned(),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         };
         let progress = Arc::default();
         let fetched = client.fetch(vec![target], FetchOptions::default(), &progress);
@@ -151,6 +152,7 @@ fn a_request_that_goaway_rejects_is_repeated_on_another_connection() {
             url: format!("https://example.test{path}"),
             destination: Destination::Nowhere,
             size: None,
+            message: Message::default(),
         });
         let progress = Arc::default();
         let fetched = client.fetch(targets.into(), FetchOptions::default(), &progress);

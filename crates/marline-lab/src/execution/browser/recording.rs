@@ -265,6 +265,8 @@ impl Connections {
                 id,
                 http_version: site.version_name(),
                 quic_version: None,
+                resolve_s: 0.0,
+                transport_s: 0.0,
                 handshake_s: 0.0,
                 bytes_received: 0,
                 packets_lost_observed: None,

@@ -12,6 +12,8 @@ fn connection(id: u64, sent: u64, missing: u64) -> ConnectionReport {
         id,
         http_version: "3",
         quic_version: Some("v1"),
+        resolve_s: 0.0,
+        transport_s: 0.0,
         handshake_s: 0.1,
         bytes_received: 0,
         packets_lost_observed: None,

@@ -1,0 +1,273 @@
+//! Redirects (RFC 9110, section 15.4).
+
+use http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION, REFERER,
+    TRANSFER_ENCODING,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use url::Url;
+
+use super::{ClientError, Credentials, HttpVersion, Message, Origin, ParsedUrl, parse_url};
+
+/// Redirects that a client follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redirects {
+    /// The most of one request; `None` follows all.
+    pub limit: Option<u32>,
+    /// Whether credentials and cookies in header fields of the request are sent to other servers, too.
+    pub trusts_others: bool,
+    /// Whether POST stays POST where a status allows GET instead: 301, 302 and 303.
+    pub keeps_post: [bool; 3],
+    /// Whether requests after the first name the URL that redirected in `Referer`.
+    pub refers: bool,
+}
+
+impl Default for Redirects {
+    /// At most 50, as curl does.
+    fn default() -> Self {
+        Self {
+            limit: Some(50),
+            trusts_others: false,
+            keeps_post: [false; 3],
+            refers: false,
+        }
+    }
+}
+
+/// A request to one server, which may be redirected to another.
+#[derive(Clone, Debug)]
+pub(super) struct Hop {
+    pub(super) origin: Origin,
+    pub(super) uri: Uri,
+    pub(super) message: Message,
+}
+
+/// A URL without the user that it names.
+pub struct WithoutUser {
+    /// The URL.
+    pub url: String,
+    /// The user and the password, percent-decoded.
+    pub credentials: Option<Credentials>,
+}
+
+/// Takes `user:password@` out of a URL (RFC 3986, section 3.2.1).
+pub fn without_user(url: &str) -> WithoutUser {
+    let begin = url.find("://").map_or(0, |scheme| scheme + 3);
+    let rest = &url[begin..];
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return WithoutUser {
+            url: url.to_owned(),
+            credentials: None,
+        };
+    };
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let decoded = |text: &str| {
+        let decoded = super::target::percent_decoded(text);
+        decoded.unwrap_or_else(|| text.as_bytes().to_vec())
+    };
+    WithoutUser {
+        url: format!("{}{}", &url[..begin], &rest[user.len() + 1..]),
+        credentials: Some(Credentials::basic(&decoded(name), &decoded(password))),
+    }
+}
+
+/// The URL to which a response redirects, made absolute; `None` if it does not.
+pub(super) fn location(from: &Uri, status: StatusCode, headers: &HeaderMap) -> Option<String> {
+    if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = headers.get(LOCATION)?;
+    let location = String::from_utf8_lossy(location.as_bytes());
+    let base = Url::parse(&from.to_string()).ok()?;
+    Some(base.join(&location).ok()?.to_string())
+}
+
+impl Hop {
+    /// The request after a response with `status` that redirects to `url`.
+    ///
+    /// # Errors
+    /// The URL is not one that `version` can fetch, or the content cannot be sent again.
+    pub(super) fn redirected(
+        &self,
+        policy: &Redirects,
+        url: &str,
+        status: StatusCode,
+        version: HttpVersion,
+    ) -> Result<Self, ClientError> {
+        let WithoutUser { url, credentials } = without_user(url);
+        let ParsedUrl { origin, uri } = parse_url(&url, version)?;
+        let mut message = self.message.clone();
+        if policy.changes_method(status, &message.method) {
+            message.method = Method::GET;
+            message.upload = super::Upload::default();
+            for name in [
+                CONTENT_TYPE,
+                CONTENT_LENGTH,
+                CONTENT_ENCODING,
+                TRANSFER_ENCODING,
+            ] {
+                message.headers.remove(name);
+            }
+        } else if !message.upload.is_repeatable() {
+            return Err(ClientError::NotRepeatable { status });
+        }
+        if origin != self.origin {
+            message.headers.remove(HOST);
+            if !policy.trusts_others {
+                message.credentials = None;
+                message.headers.remove(AUTHORIZATION);
+                message.headers.remove(COOKIE);
+            }
+        }
+        if credentials.is_some() {
+            message.credentials = credentials;
+        }
+        if policy.refers {
+            let referer = HeaderValue::try_from(self.uri.to_string());
+            if let Ok(referer) = referer {
+                message.headers.insert(REFERER, referer);
+            }
+        }
+        Ok(Self {
+            origin,
+            uri,
+            message,
+        })
+    }
+}
+
+impl Redirects {
+    /// Whether the next request is a GET without content.
+    fn changes_method(&self, status: StatusCode, method: &Method) -> bool {
+        let is_post = *method == Method::POST;
+        match status.as_u16() {
+            301 => is_post && !self.keeps_post[0],
+            302 => is_post && !self.keeps_post[1],
+            303 if is_post => !self.keeps_post[2],
+            303 => *method != Method::HEAD && *method != Method::GET,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Upload, UploadPart};
+
+    fn hop(method: Method) -> Hop {
+        let ParsedUrl { origin, uri } =
+            parse_url("https://a.test/x/y?q", HttpVersion::Http3).unwrap();
+        let mut message = Message {
+            method,
+            upload: Upload::new(vec![UploadPart::Bytes("content".into())]),
+            credentials: Some(Credentials::basic(b"me", b"secret")),
+            ..Message::default()
+        };
+        for (name, value) in [(COOKIE, "a=b"), (CONTENT_TYPE, "text/plain")] {
+            message
+                .headers
+                .insert(name, HeaderValue::from_static(value));
+        }
+        Hop {
+            origin,
+            uri,
+            message,
+        }
+    }
+
+    /// RFC 9110, sections 15.4.2 to 15.4.9.
+    #[test]
+    fn methods_change_as_the_status_says() {
+        let policy = Redirects::default();
+        for (status, method, next) in [
+            (301, Method::POST, Method::GET),
+            (302, Method::POST, Method::GET),
+            (303, Method::POST, Method::GET),
+            (303, Method::PUT, Method::GET),
+            (303, Method::HEAD, Method::HEAD),
+            (301, Method::PUT, Method::PUT),
+            (307, Method::POST, Method::POST),
+            (308, Method::POST, Method::POST),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let next_hop = hop(method.clone())
+                .redirected(&policy, "https://a.test/z", status, HttpVersion::Http3)
+                .unwrap();
+            assert_eq!(next_hop.message.method, next, "{status} {method}");
+            let keeps_content = next == method && method != Method::GET;
+            assert_eq!(
+                !next_hop.message.upload.is_none(),
+                keeps_content,
+                "{status}"
+            );
+            assert_eq!(
+                next_hop.message.headers.contains_key(CONTENT_TYPE),
+                keeps_content
+            );
+        }
+    }
+
+    #[test]
+    fn other_servers_get_no_credentials_unless_they_are_trusted() {
+        let mut policy = Redirects::default();
+        let found = StatusCode::FOUND;
+        for (url, keeps) in [
+            ("https://a.test/z", true),
+            ("https://a.test:444/z", false),
+            ("http://a.test/z", false),
+            ("https://b.test/z", false),
+        ] {
+            let next = hop(Method::GET)
+                .redirected(&policy, url, found, HttpVersion::Http3)
+                .unwrap();
+            assert_eq!(next.message.credentials.is_some(), keeps, "{url}");
+            assert_eq!(next.message.headers.contains_key(COOKIE), keeps, "{url}");
+        }
+        policy.trusts_others = true;
+        let next =
+            hop(Method::GET).redirected(&policy, "https://b.test/", found, HttpVersion::Http3);
+        assert!(next.unwrap().message.credentials.is_some());
+    }
+
+    #[test]
+    fn locations_are_relative_to_the_url_that_redirects() {
+        let from = hop(Method::GET).uri;
+        let headers = |value: &'static str| {
+            HeaderMap::from_iter([(LOCATION, HeaderValue::from_static(value))])
+        };
+        for (value, url) in [
+            ("/z", "https://a.test/z"),
+            ("z", "https://a.test/x/z"),
+            ("?p", "https://a.test/x/y?p"),
+            ("//b.test/", "https://b.test/"),
+            ("http://c.test", "http://c.test/"),
+            ("a b", "https://a.test/x/a%20b"),
+        ] {
+            let found = location(&from, StatusCode::FOUND, &headers(value));
+            assert_eq!(found.as_deref(), Some(url), "{value}");
+        }
+        assert_eq!(location(&from, StatusCode::OK, &headers("/z")), None);
+        assert_eq!(
+            location(&from, StatusCode::NOT_MODIFIED, &headers("/z")),
+            None
+        );
+        assert_eq!(location(&from, StatusCode::FOUND, &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn users_in_urls_become_credentials() {
+        let found = without_user("https://me:p%40ss@a.test/x@y");
+        assert_eq!(found.url, "https://a.test/x@y");
+        assert_eq!(
+            found.credentials.unwrap(),
+            Credentials::basic(b"me", b"p@ss")
+        );
+        let found = without_user("a.test/x@y");
+        assert_eq!(
+            (found.url.as_str(), found.credentials),
+            ("a.test/x@y", None)
+        );
+    }
+}
