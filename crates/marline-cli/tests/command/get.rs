@@ -345,5 +345,5 @@ fn addresses_that_no_server_has_are_refused_at_once() {
         6,
         &["none-such"],
     );
-    fails(&["get", "https://[::1%25lo]/"], 2, &["link-local"]);
+    fails(&["get", "https://[::1%25lo]/"], 3, &["link-local"]);
 }

@@ -177,7 +177,9 @@ fn printed(arguments: &[&str]) -> String {
 fn the_short_help_has_daily_flags_and_the_long_one_all_in_two_groups() {
     for verb in ["serve", "proxy", "gateway", "get"] {
         let short = printed(&[verb, "-h"]);
-        assert!(short.lines().count() < 50, "{short}");
+        // `get` has those of curl that are used daily.
+        let most = if verb == "get" { 80 } else { 50 };
+        assert!(short.lines().count() < most, "{short}");
         let long = printed(&[verb, "--help"]);
         let (daily, research) = long.split_once("Transport research:").unwrap();
         for flag in ["--cc", "--scheduler", "--set", "--qlog"] {

@@ -60,7 +60,9 @@ impl Queue {
         let mut attempt = 0;
         loop {
             let is_late = |limit| self.client.runtime().now().saturating_since(self.start) >= limit;
-            job.may_retry = attempt < retry.times && !retry.max_time.is_some_and(is_late);
+            job.may_retry = attempt < retry.times
+                && job.hop.message.upload.is_repeatable()
+                && !retry.max_time.is_some_and(is_late);
             let fetched = self.fetch_one(pooled, job, object).await;
             let passes = match &fetched {
                 Err(error) => retry.covers_error(error),
@@ -69,7 +71,7 @@ impl Queue {
                     .last()
                     .is_some_and(|last| object.error.is_some() && retry.covers_status(last.status)),
             };
-            if !passes || !job.may_retry || !job.hop.message.upload.is_repeatable() {
+            if !passes || !job.may_retry {
                 return fetched;
             }
             attempt += 1;
