@@ -15,7 +15,7 @@
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
-# examples readme curl-rows ring msrv minimal-versions peers product-rows interop kernel virtual-time.
+# examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop kernel virtual-time.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -27,7 +27,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help book playground demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
-.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers product-rows interop virtual-time
+.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -70,7 +70,7 @@ experiments:
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows ring msrv minimal-versions peers product-rows interop kernel virtual-time
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop kernel virtual-time
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format pages clippy quick vectors
@@ -149,6 +149,10 @@ interop:
 	$(MAKE) -C interop test
 	$(MAKE) -C interop/bench quick
 	$(MAKE) -C interop run
+
+# Certificates of Pebble, a certificate authority for tests.
+acme:
+	@sh tools/acme.sh
 
 # What runs on the kernel of `make kernel`.
 virtual-time:

@@ -1,15 +1,17 @@
 //! `marline check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use marline::{Runtime, TokioRuntime};
+use marline_certificates::Wanted;
 use marline_http::proxy::{UpstreamMetrics, UpstreamUrl};
 use marline_http::server::Identity;
 use marline_site::{Rules, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
+use crate::server::{certificates, name_site, state};
 use crate::{proxy, serve};
 
 /// Check a configuration file, and say what it means
@@ -36,10 +38,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let file = ConfigFile::read(&arguments.file, verb)?;
     let failed = |error: String| Failure::Failed(error);
-    let of_file = match arguments.proxy {
+    let mut of_file = match arguments.proxy {
         true => proxy::sites(file.proxy.clone())?,
         false => serve::sites(file.dir.as_deref(), file.follow_links, &file.sites)?,
     };
+    name_site(&mut of_file, &file.names)?;
+    let wanted = certificates::wanted(&of_file, file.acme.as_ref())?;
+    let (mut listen, mut redirect_http) = (file.listen.clone(), file.redirect_http);
+    if !wanted.is_empty() {
+        certificates::default_addresses(&mut listen, &mut redirect_http);
+    }
     // Opens everything that the sites name.
     sites(&of_file, &UpstreamMetrics::default()).map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
@@ -49,9 +57,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             return Err(Failure::Usage(message.to_owned()));
         };
         let identity = Identity::from_pem_files(cert, key);
-        identity.map_err(|error| failed(error.to_string()))?;
+        let identity = identity.map_err(|error| failed(error.to_string()))?;
+        out!("certificate {}{}\n", cert.display(), validity(&identity));
     }
-    let listen = match file.listen.as_slice() {
+    let listen = match listen.as_slice() {
         [] => LISTEN.to_string(),
         all => {
             let all: Vec<_> = all.iter().map(ToString::to_string).collect();
@@ -59,11 +68,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     };
     out!("listens on {listen}\n");
-    if let Some(redirect) = file.redirect_http {
+    if let Some(redirect) = redirect_http {
         out!("redirects http at {redirect} to https\n");
     }
-    for site in &of_file {
-        print_site(site)?;
+    let state = file.state.clone().or_else(state::default_directory);
+    for (index, site) in of_file.iter().enumerate() {
+        let wanted = wanted.iter().find(|one| one.site == index);
+        print_site(site, wanted.map(|one| &one.wanted), state.as_deref())?;
     }
     let mut unresolved = Vec::new();
     for upstream in of_file.iter().flat_map(upstreams) {
@@ -76,20 +87,35 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
-fn print_site(site: &SiteConfig) -> Result<(), Failure> {
+/// Prints a site, whose certificate is the one that is `wanted` of an authority, if there is one.
+fn print_site(
+    site: &SiteConfig,
+    wanted: Option<&Wanted>,
+    state: Option<&Path>,
+) -> Result<(), Failure> {
     let names: Vec<_> = site.names.iter().map(ToString::to_string).collect();
     match names.is_empty() {
         true => out!("all other names\n"),
         false => out!("{}\n", names.join(", ")),
     }
     for files in &site.certificates {
-        out!("    certificate {}\n", files.cert.display());
         let identity = Identity::from_pem_files(&files.cert, &files.key);
         let identity = identity.map_err(|error| Failure::Failed(error.to_string()))?;
+        let until = validity(&identity);
+        out!("    certificate {}{until}\n", files.cert.display());
         let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
         if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
             print_message(&format!("{}: {validity}", files.cert.display()));
         }
+    }
+    if let Some(wanted) = wanted {
+        let issued = state.map(|state| wanted.issued(state)).transpose();
+        let issued = issued.map_err(|error| Failure::Failed(error.to_string()))?;
+        let until = match issued.flatten() {
+            Some(identity) => validity(&identity),
+            None => ", not yet issued".to_owned(),
+        };
+        out!("    certificate of {}{until}\n", wanted.acme().directory);
     }
     for route in &site.routes {
         out!(
@@ -105,6 +131,12 @@ fn print_site(site: &SiteConfig) -> Result<(), Failure> {
     };
     out!("    {otherwise}{}\n", described(&site.rules, "404"));
     Ok(())
+}
+
+/// The end of the validity of a certificate.
+fn validity(identity: &Identity) -> String {
+    let dates = identity.dates();
+    dates.map_or(String::new(), |dates| format!(", valid {dates}"))
 }
 
 /// A summary of `rules`: the answer, and the clients that may request.

@@ -1,6 +1,7 @@
 //! The settings of a server in a TOML file. Flags of the command line override them.
 
 mod history;
+mod short_table;
 mod written;
 
 use std::io;
@@ -10,13 +11,15 @@ use std::path::{Path, PathBuf};
 use marline::settings::{Derived, FieldValue, Value, keys};
 use marline::settings::{Domain, Field, List, Row, Settings, Table, Tables, field, rows};
 use marline::{EndpointConfig, Profile, TransportConfig};
+use marline_certificates::AcmeConfig;
 use marline_http::log::{Level, LogOutput, LogRotation};
 use marline_http::proxy::ProxyConfig;
 use marline_http::server::{AccessLogFormat, ServerLimits, TrustedProxies};
-use marline_http::{TlsVersion, read_regular_file};
+use marline_http::{HostPattern, TlsVersion, read_regular_file};
 use marline_site::SiteConfig;
 
 pub(crate) use self::history::HistoryKeys;
+use self::short_table::ShortTable;
 pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
@@ -37,6 +40,8 @@ pub(crate) struct ConfigFile {
     pub(crate) dir: Option<PathBuf>,
     pub(crate) listen: Vec<Listen>,
     pub(crate) redirect_http: Option<Listen>,
+    pub(crate) names: Vec<HostPattern>,
+    pub(crate) acme: Option<AcmeConfig>,
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) tls_min: Option<TlsVersion>,
@@ -98,6 +103,24 @@ impl ConfigFile {
             redirect_http: Domain::text(ADDRESS),
             "The address at which requests without TLS are redirected to https, as \":80\""
         ),
+        &List {
+            key: "name",
+            domain: Domain::text("the name of a host, as \"example.org\" or \"*.example.org\""),
+            about: "The names by which clients ask for a server without [[site]]; without it, all",
+            field: |c: &mut Self| &mut c.names,
+        },
+        &ShortTable {
+            table: Table {
+                key: "acme",
+                about: "The authority that issues and renews the certificates of sites without one (ACME); with it, the default addresses are \":443\", and \":80\" for redirect_http",
+                settings: AcmeConfig::SETTINGS,
+                bases: &[],
+                get: |c: &Self| c.acme.as_ref(),
+                open: |c: &mut Self| c.acme.get_or_insert_default(),
+                off: None,
+            },
+            short: "contact",
+        },
         field!(cert: FILE, "The certificate chain in PEM; by default, a self-signed certificate is made"),
         field!(key: FILE, "The certificate's private key in PEM"),
         field!(tls_min: Domain::words::<TlsVersion>(), "The lowest version of TLS over TCP; QUIC always uses TLS 1.3"),
@@ -248,6 +271,9 @@ impl ConfigFile {
         }
         if let Some(proxy) = &mut file.proxy {
             proxy.resolve(base);
+        }
+        if let Some(acme) = &mut file.acme {
+            acme.resolve(base);
         }
         for site in &mut file.sites {
             site.resolve(base);

@@ -209,7 +209,7 @@ fn check_address(arguments: &Arguments, listen: Listen) -> Result<(), Failure> {
 struct Served {
     site: Site,
     /// Its own metrics, if any.
-    more_metrics: Option<Arc<dyn MetricsSource>>,
+    more_metrics: Vec<Arc<dyn MetricsSource>>,
 }
 
 fn served(arguments: &Arguments) -> Result<Served, Failure> {
@@ -230,7 +230,7 @@ fn served(arguments: &Arguments) -> Result<Served, Failure> {
         };
         return Ok(Served {
             site: forward_proxy(config),
-            more_metrics: None,
+            more_metrics: Vec::new(),
         });
     };
     let failed = |error: marline_http::client::ClientError| Failure::Failed(error.to_string());
@@ -248,7 +248,10 @@ fn served(arguments: &Arguments) -> Result<Served, Failure> {
     let has_pipes = arguments.pipes.are_given();
     Ok(Served {
         site: site.map_err(|error| Failure::Usage(error.to_string()))?,
-        more_metrics: has_pipes.then(|| Arc::new(PipeMetrics::of(client)) as _),
+        more_metrics: has_pipes
+            .then(|| Arc::new(PipeMetrics::of(client)) as _)
+            .into_iter()
+            .collect(),
     })
 }
 

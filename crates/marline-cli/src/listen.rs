@@ -30,7 +30,7 @@ impl Listen {
     }
 
     /// All addresses of this host, of both families.
-    fn everywhere(port: u16) -> Self {
+    pub(crate) fn everywhere(port: u16) -> Self {
         let (v4, v6) = (Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into());
         let only_v6 = UdpSocket::bind(SocketAddr::new(v6, 0))
             .and_then(|socket| SockRef::from(&socket).only_v6());

@@ -45,5 +45,5 @@ pub use crate::file::read_regular_file;
 pub use crate::host_pattern::{HostPattern, InvalidHostPattern};
 pub use crate::interim::Interim;
 pub use crate::networks::{InvalidNetwork, Network};
-pub use crate::pem::{KeyKind, PemProblem, Validity};
+pub use crate::pem::{Dates, KeyKind, PemProblem, Validity};
 pub use crate::tls::{NoTlsVersion, TlsVersion, TlsVersions};

@@ -8,6 +8,7 @@ use marline::settings::{
     Derived, Domain, Field, FieldValue, List, Pair, Pairs, Settings, Table, Tables, Value,
     text_values,
 };
+use marline_certificates::SiteAcme;
 use marline_http::proxy::{ProxyConfig, WeightedUpstream};
 use marline_http::{HostPattern, Network};
 
@@ -24,6 +25,8 @@ pub struct SiteConfig {
     pub names: Vec<HostPattern>,
     /// Its certificates.
     pub certificates: Vec<CertificateFiles>,
+    /// Whether an authority issues its certificate, if it has none; by default, as the server's settings say.
+    pub acme: Option<SiteAcme>,
     /// The answer where no route has one, and the rules that hold for all its routes.
     pub rules: Rules,
     /// Its routes: the first whose path and method fit answers.
@@ -218,6 +221,12 @@ impl SiteConfig {
             settings: CertificateFiles::SETTINGS,
             field: |c: &mut Self| &mut c.certificates,
         },
+        &Field::new(
+            "acme",
+            Domain::text("a mail address, or \"off\""),
+            "The mail address for an authority that issues and renews the certificate of a site without one; by setting it you agree to the authority's terms of service; the table `acme` has the authority",
+            |c: &mut Self| &mut c.acme,
+        ),
         &Tables {
             key: "route",
             about: "Requests by path and method, and what is answered to them; the first that fits answers",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::HOST;
 use http::{Method, Request, Response, StatusCode};
 use marline_http::proxy::UpstreamMetrics;
-use marline_http::server::{ClientAddress, Identity, NamedIdentity, Site, SiteName};
+use marline_http::server::{Challenges, ClientAddress, Identity, NamedIdentity, Site, SiteName};
 use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
@@ -70,26 +70,31 @@ fn name_of(site: &SiteConfig) -> SiteName {
     }
 }
 
-/// A site that redirects every request to the same URL of `https`, on `port`.
-pub fn redirect_to_https(port: u16) -> Site {
-    Site::new(service_fn(move |request: Request<Body>| async move {
-        let host = host_of(&request).map(|host| host_name(&host).to_owned());
-        let Some(host) = host.filter(|host| host.parse::<HostPattern>().is_ok()) else {
-            return Ok(plain(
-                StatusCode::BAD_REQUEST,
-                "The request names no host\n",
-            ));
-        };
-        let port = match port {
-            443 => String::new(),
-            other => format!(":{other}"),
-        };
-        let path = request.uri().path_and_query();
-        let path = path.map_or("/", |path| path.as_str());
-        let path = if path.starts_with('/') { path } else { "/" };
-        let target = format!("https://{host}{port}{path}");
-        Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target))
+/// A site that redirects every request to the same URL of `https`, on `port`, but for those of `challenges`, which it answers.
+pub fn redirect_to_https(port: u16, challenges: Challenges) -> Site {
+    Site::new(service_fn(move |request: Request<Body>| {
+        let challenges = challenges.clone();
+        async move { Ok(redirected(&request, port, &challenges)) }
     }))
+}
+
+fn redirected(request: &Request<Body>, port: u16, challenges: &Challenges) -> Response<Body> {
+    if let Some(answer) = challenges.response(request.uri().path()) {
+        return plain(StatusCode::OK, &answer);
+    }
+    let host = host_of(request).map(|host| host_name(&host).to_owned());
+    let Some(host) = host.filter(|host| host.parse::<HostPattern>().is_ok()) else {
+        return plain(StatusCode::BAD_REQUEST, "The request names no host\n");
+    };
+    let port = match port {
+        443 => String::new(),
+        other => format!(":{other}"),
+    };
+    let path = request.uri().path_and_query();
+    let path = path.map_or("/", |path| path.as_str());
+    let path = if path.starts_with('/') { path } else { "/" };
+    let target = format!("https://{host}{port}{path}");
+    redirect(StatusCode::PERMANENT_REDIRECT, &target)
 }
 
 fn refuse_same_names(sites: &[SiteConfig]) -> Result<(), SiteError> {

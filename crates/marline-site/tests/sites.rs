@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use marline::settings::{RawValue, apply};
 use marline_http::Body;
 use marline_http::proxy::UpstreamMetrics;
-use marline_http::server::{ClientAddress, Site};
+use marline_http::server::{Challenges, ClientAddress, Site};
 use marline_site::{SiteConfig, redirect_to_https, sites};
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -337,14 +337,22 @@ async fn content_has_a_limit() {
 
 #[tokio::test]
 async fn plain_http_is_redirected_to_its_own_host() {
-    let to_https = redirect_to_https(443);
+    let challenges = Challenges::default();
+    let to_https = redirect_to_https(443, challenges.clone());
     let moved = whole(&to_https, request("/a?b")).await;
     assert_eq!(moved.headers()[LOCATION], "https://example.org/a?b");
     let mut strange = request("/");
     strange.headers_mut().insert(HOST, "a/b".parse().unwrap());
     assert_eq!(answer(&to_https, strange).await.0, StatusCode::BAD_REQUEST);
-    let with_port = whole(&redirect_to_https(8443), request("/")).await;
+    let with_port = whole(&redirect_to_https(8443, challenges.clone()), request("/")).await;
     assert_eq!(with_port.headers()[LOCATION], "https://example.org:8443/");
+    let _answered = challenges.answer_http("token", "token.thumbprint");
+    let validating = request("/.well-known/acme-challenge/token");
+    let (status, content) = answer(&to_https, validating).await;
+    assert_eq!(
+        (status, content.as_str()),
+        (StatusCode::OK, "token.thumbprint")
+    );
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! The parts that all verbs with a server share: flags, configuration, signals, the life of the
 //! server.
 
+pub(crate) mod certificates;
 mod identity;
 mod logs;
 mod signals;
-mod state;
+pub(crate) mod state;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,15 +15,17 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use marline::settings::{Row, rows};
 use marline::{EndpointConfig, Profile, Runtime, TokioRuntime, TransportConfig};
+use marline_certificates::{AcmeConfig, AcmeContact, Prepared};
 use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
     AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
     raise_open_file_limit, report_panics_in_one_line,
 };
-use marline_http::{TlsVersion, limits};
+use marline_http::{HostPattern, TlsVersion, limits};
 use marline_site::{SiteConfig, SiteError, redirect_to_https};
 
+use self::certificates::OpenCertificates;
 pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs};
 pub(crate) use self::signals::Signals;
 pub(crate) use self::state::default_directory as state_directory;
@@ -52,6 +55,19 @@ pub(crate) struct ServerFlags {
     /// The address is written as that of --listen; usually it is :80.
     #[arg(long, value_name = "ADDR:PORT")]
     redirect_http: Option<Listen>,
+
+    /// Obtain and renew certificates of Let's Encrypt by ACME; you agree to its terms of service, and it writes to this address
+    ///
+    /// The names are those of --name, or of the sites. They are validated at port 80 or 443: without --listen, the server listens on :443
+    /// and redirects from :80. The table [acme] of a configuration file names another authority.
+    #[arg(long, value_name = "EMAIL")]
+    acme: Option<AcmeContact>,
+
+    /// The name by which clients ask for the server; others are answered with 421 [default: all names]
+    ///
+    /// Repeatable.
+    #[arg(long = "name", value_name = "NAME")]
+    names: Vec<HostPattern>,
 
     /// The certificate chain in PEM [default: a self-signed certificate]
     ///
@@ -173,8 +189,11 @@ async fn serve<S: Serving>(
     signals: Signals,
     error_log: &ErrorLog,
 ) -> Result<(), Failure> {
+    let state = state::open(first.flags.state.as_deref())?;
+    let has_http = first.flags.redirect_http.is_some();
     let kept = Kept {
-        state: state::open(first.flags.state.as_deref())?,
+        certificates: OpenCertificates::new(state.as_ref(), has_http)?,
+        state,
         history: first
             .tables
             .history
@@ -186,7 +205,10 @@ async fn serve<S: Serving>(
         not(feature = "tracing"),
         expect(unused_mut, reason = "the log is added")
     )]
-    let mut config = first.config(&kept)?;
+    let Configured {
+        server: mut config,
+        certificates: prepared,
+    } = first.config(&kept)?;
     #[cfg(feature = "tracing")]
     first.flags.log.start(&mut config.quic);
     config.state.clone_from(&kept.state);
@@ -196,7 +218,7 @@ async fn serve<S: Serving>(
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
-    let redirecting = match first.redirecting(server.local_addr().port()) {
+    let redirecting = match first.redirecting(server.local_addr().port(), &kept) {
         None => None,
         Some(config) => {
             let redirecting = Server::bind(config).await;
@@ -217,11 +239,19 @@ async fn serve<S: Serving>(
     for address in server.local_addrs() {
         error_log.announce(&format!("listening on https://{address}"));
     }
+    let renewing = kept.certificates.get().cloned();
+    let renewing = renewing.map(|certificates| {
+        certificates.apply(prepared);
+        AbortOnDrop(tokio::spawn(certificates.run()))
+    });
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
     tokio::spawn(signals.follow(handle.clone(), move || {
         let wanted = Wanted::read(arguments.clone())?;
-        let config = wanted.config(&kept)?;
+        let Configured {
+            server: config,
+            certificates: prepared,
+        } = wanted.config(&kept)?;
         let fixed = wanted.differences_that_need_a_restart(&first);
         if !fixed.is_empty() {
             let fixed = fixed.join(", ");
@@ -233,6 +263,9 @@ async fn serve<S: Serving>(
         let replaced = handle.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
         error_log.install();
+        if let Some(certificates) = kept.certificates.get() {
+            certificates.apply(prepared);
+        }
         *lock(&current_log) = log;
         Ok(())
     }));
@@ -248,6 +281,7 @@ async fn serve<S: Serving>(
             served
         }
     };
+    drop(renewing);
     let access_log = lock(&access_log).take();
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);
@@ -266,9 +300,25 @@ pub(crate) struct Wanted<S> {
     tables: Tables,
 }
 
+/// A server, and the certificates that it is to obtain.
+struct Configured {
+    server: ServerConfig,
+    certificates: Prepared,
+}
+
+/// A task that ends with its owner.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// State that outlives a change of the configuration.
 struct Kept {
     state: Option<Arc<StateDirectory>>,
+    certificates: OpenCertificates,
     history: Option<OpenHistory>,
 }
 
@@ -295,6 +345,8 @@ struct Tables {
     transport: WrittenTable,
     /// Set if connections use history.
     history: Option<History>,
+    /// The authority of sites without certificates.
+    acme: Option<AcmeConfig>,
 }
 
 impl Tables {
@@ -317,6 +369,13 @@ impl ServerFlags {
             self.listen = file.listen;
         }
         self.redirect_http = self.redirect_http.or(file.redirect_http);
+        if self.names.is_empty() {
+            self.names = file.names;
+        }
+        let mut acme = file.acme;
+        if let Some(contact) = &self.acme {
+            acme.get_or_insert_default().contact = Some(contact.clone());
+        }
         self.cert = self.cert.take().or(file.cert);
         self.key = self.key.take().or(file.key);
         self.tls_min = self.tls_min.or(file.tls_min);
@@ -341,6 +400,7 @@ impl ServerFlags {
             endpoint: file.endpoint,
             transport: file.transport,
             history,
+            acme,
         }
     }
 }
@@ -354,15 +414,25 @@ impl<S: Serving> Wanted<S> {
         };
         serving.fill_from(&mut file);
         let tables = serving.flags().fill_from(file);
-        Ok(Self {
+        let mut wanted = Self {
             flags: serving.flags().clone(),
             serving,
             tables,
-        })
+        };
+        if !wanted.certificates(&wanted.sites()?)?.is_empty() {
+            let flags = &mut wanted.flags;
+            certificates::default_addresses(&mut flags.listen, &mut flags.redirect_http);
+        }
+        Ok(wanted)
+    }
+
+    /// The certificates that `sites` get from an authority.
+    fn certificates(&self, sites: &[SiteConfig]) -> Result<Vec<certificates::OfSite>, Failure> {
+        certificates::wanted(sites, self.tables.acme.as_ref())
     }
 
     /// The configuration of a server. Opens the site, the certificate and the log.
-    fn config(&self, kept: &Kept) -> Result<ServerConfig, Failure> {
+    fn config(&self, kept: &Kept) -> Result<Configured, Failure> {
         let Self {
             serving,
             flags,
@@ -374,9 +444,22 @@ impl<S: Serving> Wanted<S> {
         let transport = transport(flags, tables, kept.history.as_ref())?;
         let (listen, also) = self.listen();
         let identity = identity::identity(flags, &sites, listen.ip(), kept.state.as_deref())?;
+        let named = marline_site::identities(&sites).map_err(failed)?;
+        let wanted = self.certificates(&sites)?;
+        // Whether clients that ask for another name can get a certificate of a site.
+        let have_own = sites.iter().enumerate().all(|(index, site)| {
+            !site.certificates.is_empty() || wanted.iter().any(|one| one.site == index)
+        });
+        let is_given = flags.cert.is_some();
+        let prepared = kept.certificates.prepare(wanted, identity.as_ref())?;
+        let identity = identity.filter(|_| is_given || !have_own);
         let mut config = ServerConfig::new(listen, identity, site);
-        config.named_identities = marline_site::identities(&sites).map_err(failed)?;
+        config.named_identities = named;
         config.site_names = marline_site::site_names(&sites);
+        config
+            .named_identities
+            .extend(certificates::identities(&prepared));
+        config.challenges = kept.certificates.challenges.clone();
         config.also_listen = also;
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
@@ -387,7 +470,12 @@ impl<S: Serving> Wanted<S> {
             .also_metrics
             .extend(metrics.and_then(|listen| listen.also));
         if config.protocols.tunnels {
-            config.more_metrics = Some(Arc::clone(serving.upstreams()) as _);
+            config
+                .more_metrics
+                .push(Arc::clone(serving.upstreams()) as _);
+        }
+        if let Some(certificates) = kept.certificates.get() {
+            config.more_metrics.push(Arc::new(certificates.clone()));
         }
         config.access_log = flags.logs.open_access_log()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
@@ -402,12 +490,16 @@ impl<S: Serving> Wanted<S> {
         config.quic.key_log = flags.key_log.open()?;
         #[cfg(feature = "tracing")]
         flags.log.observe(&mut config.quic);
-        Ok(config)
+        Ok(Configured {
+            server: config,
+            certificates: prepared,
+        })
     }
 
     /// The sites, with the flags that concern all of them.
     fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
         let mut sites = self.serving.sites()?;
+        name_site(&mut sites, &self.flags.names)?;
         if let Some(compress) = self.flags.compress {
             for site in &mut sites {
                 let routes = site.routes.iter_mut().map(|route| &mut route.rules);
@@ -433,9 +525,9 @@ impl<S: Serving> Wanted<S> {
     }
 
     /// The server that redirects requests without TLS to `port`, if there is one.
-    fn redirecting(&self, port: u16) -> Option<ServerConfig> {
+    fn redirecting(&self, port: u16, kept: &Kept) -> Option<ServerConfig> {
         let listen = self.flags.redirect_http?;
-        let site = redirect_to_https(port);
+        let site = redirect_to_https(port, kept.certificates.challenges.clone());
         let mut config = ServerConfig::cleartext(listen.first, site);
         config.protocols.tunnels = false;
         let also = listen.also.map(AlsoListen::IfPresent);
@@ -468,6 +560,24 @@ impl<S: Serving> Wanted<S> {
         let mut keys: Vec<_> = differing.map(|(key, _)| key).collect();
         keys.extend(self.serving.needs_restart(&first.serving));
         keys
+    }
+}
+
+/// Gives the site of a server of one the `names`.
+///
+/// # Errors
+/// The sites have names of their own.
+pub(crate) fn name_site(sites: &mut [SiteConfig], names: &[HostPattern]) -> Result<(), Failure> {
+    match sites {
+        _ if names.is_empty() => Ok(()),
+        [site] if site.names.is_empty() => {
+            site.names = names.to_vec();
+            Ok(())
+        }
+        _ => Err(Failure::Usage(
+            "--name is for a server of one site; the configuration has `names` of its sites"
+                .to_owned(),
+        )),
     }
 }
 
@@ -534,8 +644,9 @@ impl<S: Serving> Wanted<S> {
     pub(crate) fn config_of(serving: S) -> Result<ServerConfig, Failure> {
         let kept = Kept {
             state: None,
+            certificates: OpenCertificates::new(None, false)?,
             history: None,
         };
-        Self::read(serving)?.config(&kept)
+        Ok(Self::read(serving)?.config(&kept)?.server)
     }
 }

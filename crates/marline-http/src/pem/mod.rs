@@ -3,10 +3,14 @@
 mod der;
 mod problem;
 
+use std::fmt;
+use std::time::Duration;
+
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 pub use self::der::KeyKind;
 use self::der::{Object, identify};
@@ -118,6 +122,37 @@ pub(crate) fn validity(chain: &[CertificateDer<'static>], now: OffsetDateTime) -
         not_before
             .map(|from| Validity::NotYet { number, from })
             .or_else(|| not_after.map(|until| Validity::Expired { number, until }))
+    })
+}
+
+/// The validity of a certificate, in times since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dates {
+    /// Its first moment.
+    pub not_before: Duration,
+    /// Its last moment.
+    pub not_after: Duration,
+}
+
+impl fmt::Display for Dates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = i64::try_from(self.not_after.as_secs()).unwrap_or(i64::MAX);
+        let until = OffsetDateTime::from_unix_timestamp(seconds);
+        let shown = until.ok().and_then(|until| until.format(&Rfc3339).ok());
+        write!(f, "until {}", shown.unwrap_or_default())
+    }
+}
+
+/// The validity of the certificate `der`, if it can be read.
+pub(crate) fn dates(der: &[u8]) -> Option<Dates> {
+    let certificate = certificate(der)?;
+    let since_1970 = |moment: OffsetDateTime| {
+        let seconds = u64::try_from(moment.unix_timestamp()).ok()?;
+        Some(Duration::from_secs(seconds))
+    };
+    Some(Dates {
+        not_before: since_1970(certificate.not_before?)?,
+        not_after: since_1970(certificate.not_after?)?,
     })
 }
 

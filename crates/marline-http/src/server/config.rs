@@ -9,7 +9,7 @@ use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, Runtime};
 
 use super::{
-    AccessLog, Identity, MetricsSource, NamedIdentity, Site, SiteName, StateDirectory,
+    AccessLog, Challenges, Identity, MetricsSource, NamedIdentity, Site, SiteName, StateDirectory,
     TrustedProxies,
 };
 use crate::tcp::TcpSockets;
@@ -28,6 +28,8 @@ pub struct ServerConfig {
     pub identity: Option<Identity>,
     /// The certificates of the names of its sites.
     pub named_identities: Vec<NamedIdentity>,
+    /// The challenges of certificate authorities that are answered over TLS.
+    pub challenges: Challenges,
     /// The service that answers requests.
     pub site: Site,
     /// The names by which its responses say of which site they are, each with metrics of its own.
@@ -57,7 +59,7 @@ pub struct ServerConfig {
     /// Further addresses for metrics, with the same port. Those that this host does not have are skipped.
     pub also_metrics: Vec<IpAddr>,
     /// Metrics in addition to those of the server.
-    pub more_metrics: Option<Arc<dyn MetricsSource>>,
+    pub more_metrics: Vec<Arc<dyn MetricsSource>>,
     /// A directory for qlog files, one per QUIC connection.
     pub qlog: Option<PathBuf>,
     /// The threads that serve connections, 1 to 255, each with its sockets and its own runtime of tokio. With one, the caller's
@@ -298,6 +300,7 @@ impl ServerConfig {
             also_listen: Vec::new(),
             identity: identity.into(),
             named_identities: Vec::new(),
+            challenges: Challenges::default(),
             site,
             site_names: Vec::new(),
             protocols: Protocols::default(),
@@ -312,7 +315,7 @@ impl ServerConfig {
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),
-            more_metrics: None,
+            more_metrics: Vec::new(),
             qlog: None,
             workers: 1,
             steering: true,
@@ -327,6 +330,7 @@ impl ServerConfig {
             also_listen: Vec::new(),
             identity: None,
             named_identities: Vec::new(),
+            challenges: Challenges::default(),
             site,
             site_names: Vec::new(),
             protocols: Protocols {
@@ -347,7 +351,7 @@ impl ServerConfig {
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),
-            more_metrics: None,
+            more_metrics: Vec::new(),
             qlog: None,
             workers: 1,
             steering: true,

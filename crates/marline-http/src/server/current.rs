@@ -31,6 +31,10 @@ impl<T> Replaceable<T> {
     }
 
     pub(super) fn replace(&self, value: T) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+        self.replace_shared(Arc::new(value));
+    }
+
+    pub(super) fn replace_shared(&self, value: Arc<T>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
     }
 }

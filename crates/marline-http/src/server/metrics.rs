@@ -79,7 +79,7 @@ pub struct Metrics {
     transport: TransportMetrics,
     /// Budgets of the server, once it runs.
     resources: OnceLock<Arc<Resources>>,
-    more: OnceLock<Arc<dyn MetricsSource>>,
+    more: OnceLock<Vec<Arc<dyn MetricsSource>>>,
     access_log: Mutex<Option<AccessLog>>,
     /// Metrics of paths, if connections may have several.
     paths: Option<PathMetrics>,
@@ -149,9 +149,9 @@ impl Metrics {
     }
 
     /// Shows the metrics of `more`, too.
-    pub(super) fn show_more(&self, more: &Arc<dyn MetricsSource>) {
+    pub(super) fn show_more(&self, more: Vec<Arc<dyn MetricsSource>>) {
         // They are set once.
-        let _ = self.more.set(Arc::clone(more));
+        let _ = self.more.set(more);
     }
 
     /// Shows the dropped lines of `log`, instead of the previous one's.
@@ -236,9 +236,8 @@ impl Metrics {
 
     /// Whether each application is expected to answer.
     pub(super) fn upstreams(&self) -> Vec<UpstreamHealth> {
-        self.more
-            .get()
-            .map_or_else(Vec::new, |more| more.upstreams())
+        let more = self.more.get().into_iter().flatten();
+        more.flat_map(|more| more.upstreams()).collect()
     }
 
     /// A request was malformed or too large.
@@ -383,7 +382,7 @@ impl Metrics {
         if let Some(paths) = &self.paths {
             paths.write(out)?;
         }
-        if let Some(more) = self.more.get() {
+        for more in self.more.get().into_iter().flatten() {
             more.write(out)?;
         }
 

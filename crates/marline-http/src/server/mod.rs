@@ -11,6 +11,7 @@ mod access_log;
 mod account;
 mod admission;
 mod budget;
+mod challenges;
 mod compression;
 mod config;
 mod current;
@@ -61,6 +62,7 @@ pub use self::access_log::{AccessLog, AccessLogFormat};
 pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
 pub(crate) use self::budget::{Budget, Grant};
+pub use self::challenges::{AnsweredChallenge, Challenges};
 pub use self::compression::compressed;
 pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
@@ -167,6 +169,7 @@ struct Context {
     failed: OnceLock<SocketAddr>,
     protocols: Protocols,
     state: Option<Arc<StateDirectory>>,
+    challenges: Challenges,
     endpoints: Vec<QuicEndpoint>,
     logs: Logs,
     /// Connections over TCP so far.
@@ -238,9 +241,7 @@ impl Server {
         let limits = &config.limits;
         let resources = Arc::new(Resources::new(open.files, limits.max_buffered_bytes));
         metrics.show(&resources);
-        if let Some(more) = &config.more_metrics {
-            metrics.show_more(more);
-        }
+        metrics.show_more(config.more_metrics);
         metrics.show_log(config.access_log.as_ref());
         metrics.show_sites(&config.site_names);
         let connection_limits = ConnectionLimits {
@@ -263,6 +264,7 @@ impl Server {
             failed: OnceLock::new(),
             protocols: config.protocols,
             state: config.state,
+            challenges: config.challenges,
             endpoints,
             logs,
             tcp_connections: AtomicU64::new(0),

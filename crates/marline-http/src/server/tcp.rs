@@ -47,6 +47,7 @@ pub(super) use self::tunnels::Tunnels;
 use self::unread::Unread;
 use super::accept::{self, Accepted};
 use super::admission::Peer;
+use super::challenges::ACME_TLS;
 use super::exchange::{refuse, respond, unreadable};
 use super::monitor::Activity;
 use super::progress::Progress;
@@ -242,7 +243,8 @@ impl ClientConnection {
             let _ = timeout(wait, refuse_unread(stream, &alert)).await;
             limits::LINGER
         } else if matches!(protocol, Protocol::Tls) {
-            let stream = match timeout(wait, tls.accept(stream)).await {
+            let mut stream = match timeout(wait, tls.accept(stream, &self.context.challenges)).await
+            {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => {
                     self.handshake_failed(&error);
@@ -254,6 +256,11 @@ impl ClientConnection {
                 }
             };
             let session = stream.get_ref().1;
+            if session.alpn_protocol() == Some(ACME_TLS) {
+                // The handshake was all that the client wants (RFC 8737, section 3).
+                let _ = timeout(wait, stream.shutdown()).await;
+                return limits::LINGER;
+            }
             self.context.metrics.tls_opened(session.protocol_version());
             let version = match session.alpn_protocol() {
                 Some(b"h2") => Version::HTTP_2,

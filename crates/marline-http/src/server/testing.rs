@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::admission::{Admission, ConnectionLimits};
+use super::challenges::Challenges;
 use super::current::{Current, Replaceable};
 use super::progress::Progress;
 use super::record::Recorder;
@@ -123,6 +124,7 @@ fn context(site: Site) -> Arc<Context> {
         cut: Stop::default(),
         protocols: Protocols::default(),
         state: None,
+        challenges: Challenges::default(),
         endpoints: Vec::new(),
         logs: Logs::new(0, &ServerLimits::default()),
         tcp_connections: AtomicU64::new(0),

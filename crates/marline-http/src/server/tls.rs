@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine;
@@ -17,37 +17,35 @@ use rustls::sign::CertifiedKey;
 use time::OffsetDateTime;
 
 use super::ServerConfig;
+use super::current::Replaceable;
 use crate::HostPattern;
 use crate::file::read_regular_file;
-use crate::pem::{self, PemProblem, Validity};
+use crate::pem::{self, Dates, PemProblem, Validity};
 use crate::tls::crypto_provider;
 
 /// The largest size of a file with a certificate chain or a key, in bytes.
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
-/// A certificate chain and its key.
-pub struct Identity {
+/// A certificate chain and its key, which can be replaced while servers use them: all clones are one.
+#[derive(Clone)]
+pub struct Identity(Arc<Replaceable<Material>>);
+
+/// The present certificate chain of an identity, and its key.
+struct Material {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     pin: Option<String>,
+    /// Both as TLS needs them, once a server uses them.
+    certified: OnceLock<Arc<CertifiedKey>>,
 }
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let material = self.0.get();
         f.debug_struct("Identity")
-            .field("certificates", &self.chain.len())
-            .field("pin", &self.pin)
+            .field("certificates", &material.chain.len())
+            .field("pin", &material.pin)
             .finish_non_exhaustive()
-    }
-}
-
-impl Clone for Identity {
-    fn clone(&self) -> Self {
-        Self {
-            chain: self.chain.clone(),
-            key: self.key.clone_key(),
-            pin: self.pin.clone(),
-        }
     }
 }
 
@@ -64,6 +62,9 @@ pub enum IdentityError {
         /// The problem with the file.
         problem: PemProblem,
     },
+    /// A certificate or a key that is not in a file cannot be used.
+    #[error("a certificate or its key cannot be used: {0}")]
+    Pem(#[from] PemProblem),
     /// The key does not match the certificate, or TLS does not support it.
     #[error(
         "the certificate and the key do not fit: {0}; give the key the certificate was made for"
@@ -105,11 +106,54 @@ impl Identity {
             PemProblem::OtherKey | PemProblem::SeveralKeys { .. } => of_key(problem),
             _ => of_chain(problem),
         })?;
-        Ok(Self {
-            chain: certificates,
-            key: found.key,
-            pin: None,
-        })
+        Ok(Self::new(certificates, found.key, None))
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        pin: Option<String>,
+    ) -> Self {
+        Self(Arc::new(Replaceable::new(Material {
+            chain,
+            key,
+            pin,
+            certified: OnceLock::new(),
+        })))
+    }
+
+    /// An identity of its own with the present certificate and key of this one.
+    pub fn detached(&self) -> Self {
+        let material = self.0.get();
+        Self::new(
+            material.chain.clone(),
+            material.key.clone_key(),
+            material.pin.clone(),
+        )
+    }
+
+    /// Replaces certificate and key by the present ones of `other`: handshakes that begin from now on have them, in every server
+    /// with this identity or a clone of it. Open connections stay.
+    ///
+    /// # Errors
+    /// [`IdentityError::Mismatch`]; nothing has changed.
+    pub fn replace(&self, other: &Self) -> Result<(), IdentityError> {
+        let with = other.detached();
+        with.certified()?;
+        self.0.replace_shared(with.0.get());
+        Ok(())
+    }
+
+    /// Reads a certificate chain, leaf first, and its key from PEM.
+    ///
+    /// # Errors
+    /// [`IdentityError::Pem`].
+    pub fn from_pem(chain: &str, key: &str) -> Result<Self, IdentityError> {
+        let provider = crypto_provider(false);
+        let certificates = pem::certificates(chain.as_bytes())?;
+        let found = pem::private_key(key.as_bytes(), &provider)?;
+        pem::check_pair(&certificates, &found, &provider)?;
+        Ok(Self::new(certificates, found.key, None))
     }
 
     /// A new self-signed certificate for `names` (host names and IP addresses).
@@ -140,75 +184,92 @@ impl Identity {
 
     /// Reads what [`self_signed_pem`](Self::self_signed_pem) has made from a file.
     pub(super) fn from_self_signed_pem(path: &Path) -> Result<Self, IdentityError> {
-        let identity = Self::from_pem_files(path, path)?;
-        let key = KeyPair::try_from(&identity.key).map_err(|_| IdentityError::File {
+        let material = Self::from_pem_files(path, path)?.0.get();
+        let key = KeyPair::try_from(&material.key).map_err(|_| IdentityError::File {
             what: "a private key",
             path: path.to_owned(),
             problem: PemProblem::DamagedKey,
         })?;
         let hash = Sha256::of(&key.subject_public_key_info());
-        Ok(Self {
-            pin: Some(STANDARD.encode(hash)),
-            ..identity
-        })
+        Ok(Self::new(
+            material.chain.clone(),
+            material.key.clone_key(),
+            Some(STANDARD.encode(hash)),
+        ))
     }
 
     /// The certificates in PEM, leaf first.
     pub fn certificate_pem(&self) -> String {
-        let blocks = self.chain.iter().map(|one| block("CERTIFICATE", one));
+        let material = self.0.get();
+        let blocks = material.chain.iter().map(|one| block("CERTIFICATE", one));
         blocks.collect()
     }
 
     /// The private key.
     pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
-        self.key.clone_key()
+        self.0.get().key.clone_key()
     }
 
     /// The private key in PEM.
     pub fn key_pem(&self) -> String {
-        let label = match self.key {
+        let material = self.0.get();
+        let label = match material.key {
             PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
             PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
             _ => "PRIVATE KEY",
         };
-        block(label, self.key.secret_der())
+        block(label, material.key.secret_der())
     }
 
     fn sign(params: &CertificateParams, key: &KeyPair) -> Result<Self, IdentityError> {
         let certificate = params.self_signed(key)?;
         let hash = Sha256::of(&key.subject_public_key_info());
-        Ok(Self {
-            chain: vec![certificate.der().clone()],
-            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-            pin: Some(STANDARD.encode(hash)),
-        })
+        Ok(Self::new(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            Some(STANDARD.encode(hash)),
+        ))
     }
 
     /// The SHA-256 of a self-signed certificate's public key (SPKI) in base64, for Chromium's
     /// `--ignore-certificate-errors-spki-list`.
-    pub fn pin(&self) -> Option<&str> {
-        self.pin.as_deref()
+    pub fn pin(&self) -> Option<String> {
+        self.0.get().pin.clone()
     }
 
     /// The first certificate that is not valid at `unix_time`, if any.
     pub fn validity(&self, unix_time: Duration) -> Option<Validity> {
         let seconds = i64::try_from(unix_time.as_secs()).ok()?;
         pem::validity(
-            &self.chain,
+            &self.0.get().chain,
             OffsetDateTime::from_unix_timestamp(seconds).ok()?,
         )
     }
 
+    /// The validity of the first certificate, if its dates can be read.
+    pub fn dates(&self) -> Option<Dates> {
+        pem::dates(self.0.get().chain.first()?)
+    }
+
     /// The certificates, leaf first.
-    pub fn chain(&self) -> &[CertificateDer<'static>] {
-        &self.chain
+    pub fn chain(&self) -> Vec<CertificateDer<'static>> {
+        self.0.get().chain.clone()
     }
 
     /// The certificate with its key, as TLS needs them.
-    fn certified(&self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, IdentityError> {
-        CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), provider)
-            .map(Arc::new)
-            .map_err(IdentityError::Mismatch)
+    fn certified(&self) -> Result<Arc<CertifiedKey>, IdentityError> {
+        let material = self.0.get();
+        if let Some(certified) = material.certified.get() {
+            return Ok(Arc::clone(certified));
+        }
+        // The suites of a provider make no difference to keys.
+        let provider = crypto_provider(false);
+        let key = material.key.clone_key();
+        let certified = CertifiedKey::from_der(material.chain.clone(), key, &provider)
+            .map_err(IdentityError::Mismatch)?;
+        Ok(Arc::clone(
+            material.certified.get_or_init(|| Arc::new(certified)),
+        ))
     }
 }
 
@@ -225,24 +286,29 @@ pub struct NamedIdentity {
 /// The certificates of a server, by the name that a client asks for.
 #[derive(Debug)]
 struct Certificates {
-    named: Vec<(HostPattern, Vec<Arc<CertifiedKey>>)>,
+    named: Vec<(HostPattern, Vec<Identity>)>,
     /// For clients that ask for no name, or for another.
-    others: Arc<CertifiedKey>,
+    others: Identity,
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let named = self.named.iter().map(|(name, keys)| (name, keys));
-        let keys = hello
+        let identities = hello
             .server_name()
             .and_then(|name| HostPattern::best(name, named));
-        let Some(keys) = keys else {
-            return Some(Arc::clone(&self.others));
+        // All have been checked.
+        let Some(identities) = identities else {
+            return self.others.certified().ok();
         };
         let schemes = hello.signature_schemes();
-        let is_usable = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some();
-        let key = keys.iter().find(is_usable).or(keys.first());
-        key.map(Arc::clone)
+        let is_usable = |key: &Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some();
+        let mut keys = identities.iter().flat_map(Identity::certified);
+        let first = keys.next()?;
+        match is_usable(&first) {
+            true => Some(first),
+            false => keys.find(is_usable).or(Some(first)),
+        }
     }
 }
 
@@ -256,13 +322,13 @@ pub(super) fn settings(
     alpn: &[&[u8]],
     versions: &[&'static rustls::SupportedProtocolVersion],
 ) -> Result<rustls::ServerConfig, IdentityError> {
-    let mut named: Vec<(HostPattern, Vec<Arc<CertifiedKey>>)> = Vec::new();
+    let mut named: Vec<(HostPattern, Vec<Identity>)> = Vec::new();
     for one in &config.named_identities {
-        let key = one.identity.certified(&provider)?;
+        one.identity.certified()?;
         for name in &one.names {
             match named.iter_mut().find(|(known, _)| known == name) {
-                Some((_, keys)) => keys.push(Arc::clone(&key)),
-                None => named.push((name.clone(), vec![Arc::clone(&key)])),
+                Some((_, all)) => all.push(one.identity.clone()),
+                None => named.push((name.clone(), vec![one.identity.clone()])),
             }
         }
     }
@@ -271,7 +337,8 @@ pub(super) fn settings(
         .identity
         .as_ref()
         .or(first.map(|first| &first.identity));
-    let others = others.ok_or(IdentityError::Missing)?.certified(&provider)?;
+    let others = others.ok_or(IdentityError::Missing)?.clone();
+    others.certified()?;
     let certificates = Certificates { named, others };
     let mut settings = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)

@@ -57,6 +57,33 @@ async fn a_reload_exchanges_site_log_and_certificate_and_keeps_connections() {
 }
 
 #[tokio::test]
+async fn a_replaced_identity_is_that_of_new_connections_and_keeps_open_ones() {
+    let root = directory_of(&[("file", b"content")]);
+    let present = identity();
+    let used = present.clone();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.identity = Some(used);
+    })
+    .await;
+    let mut visitors = Vec::new();
+    for version in VERSIONS {
+        visitors.push(server.connect(version).await);
+    }
+    let before = present.detached();
+    let next = identity();
+    present.replace(&next).unwrap();
+    assert_ne!(before.chain(), next.chain());
+    assert_eq!(present.chain(), next.chain());
+    for visitor in &visitors {
+        assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+    }
+    assert_eq!(certificate_of(server.address).await, next.chain()[0]);
+    for version in VERSIONS {
+        server.connect(version).await;
+    }
+}
+
+#[tokio::test]
 async fn a_reload_counts_the_qlog_files_of_before() {
     let root = directory_of(&[("file", b"content")]);
     let logs = TempDir::new().unwrap();

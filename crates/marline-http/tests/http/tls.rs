@@ -9,7 +9,9 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use marline::{Runtime, TokioRuntime};
 use marline_http::client::{ClientConfig, ClientError, Download, HttpVersion, parse_url};
-use marline_http::server::{Identity, NamedIdentity, ServerConfig, StateDirectory, directory};
+use marline_http::server::{
+    Challenges, Identity, NamedIdentity, ServerConfig, StateDirectory, directory,
+};
 use marline_http::{TlsVersion, TlsVersions};
 use tempfile::TempDir;
 
@@ -100,6 +102,36 @@ async fn a_client_gets_the_certificate_of_the_name_that_it_can_verify() {
         let pem = expected.certificate_pem();
         assert!(shown.contains(pem.trim()), "{arguments}: {shown}");
     }
+}
+
+#[tokio::test]
+async fn a_challenge_is_answered_to_clients_of_its_protocol_and_name_alone() {
+    let challenges = Challenges::default();
+    let root = directory_of(&[]);
+    let shared = challenges.clone();
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.challenges = shared;
+    })
+    .await;
+    let answered = challenges.answer_tls("a.example", &[7; 32]).unwrap();
+    let validating = "-alpn acme-tls/1 -servername";
+    let shown = s_client(server.address, &format!("{validating} A.example")).await;
+    assert!(shown.contains("ALPN protocol: acme-tls/1"), "{shown}");
+    for other in [
+        format!("{validating} b.example"),
+        "-alpn acme-tls/1".to_owned(),
+    ] {
+        let shown = s_client(server.address, &other).await;
+        assert!(
+            shown.contains("no application protocol"),
+            "{other}: {shown}"
+        );
+    }
+    let shown = s_client(server.address, "-alpn h2,acme-tls/1 -servername a.example").await;
+    assert!(shown.contains("ALPN protocol: h2"), "{shown}");
+    drop(answered);
+    let shown = s_client(server.address, &format!("{validating} a.example")).await;
+    assert!(shown.contains("no application protocol"), "{shown}");
 }
 
 /// A server of files over HTTP/1.0 by `openssl s_server`.

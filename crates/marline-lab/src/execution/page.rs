@@ -202,7 +202,7 @@ pub(super) async fn serve_page(
     }
     let names: BTreeSet<_> = hosts.iter().map(|host| bare(host)).collect();
     let identity = identity(job, names.iter().cloned())?;
-    let pin = identity.pin().map(str::to_owned);
+    let pin = identity.pin();
     let server = serve(job, testbed, probe, objects, identity).await?;
     Ok(Site {
         page,

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
-use marline::MultipathConfig;
 use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::MemoryStore;
+use marline::{MultipathConfig, TokioRuntime};
+use marline_certificates::Certificates;
 use marline_http::client::{Client, ClientConfig};
 use marline_http::proxy::{PipeMetrics, ProxyConfig, UpstreamMetrics, reverse_proxy};
-use marline_http::server::{AccessLog, MetricsSource, Server, ServerConfig, SiteName, generated};
+use marline_http::server::{
+    AccessLog, Challenges, MetricsSource, Server, ServerConfig, SiteName, StateDirectory, generated,
+};
 
 use super::*;
 
@@ -98,6 +102,20 @@ fn section_of(page: &mut String, title: &str, about: &str, text: &str, known: &m
     table(page, &["metric", "type", "labels", "description"], &lines);
 }
 
+/// The certificates of a server without any.
+fn certificates() -> Certificates {
+    let directory = tempfile::tempdir().unwrap();
+    let state = StateDirectory::open(directory.path(), Duration::ZERO).unwrap();
+    let runtime = Arc::new(TokioRuntime::current().unwrap());
+    Certificates::new(
+        Arc::new(state),
+        runtime,
+        Challenges::default(),
+        Vec::new(),
+        |_| {},
+    )
+}
+
 async fn page() -> String {
     let mut page = format!(
         "{GENERATED}\n\n# Metrics\n\n\
@@ -144,6 +162,13 @@ async fn page() -> String {
         "Applications",
         "`proxy` ([the proxy](proxy.md)). `upstream` is the URL of the application.",
         &written(&upstreams),
+        each,
+    );
+    section_of(
+        &mut page,
+        "Certificates",
+        "`serve` and `proxy` with a state directory ([certificates](../guide/certificates.md)). Those issued by ACME have labels `name`, the first name of each.",
+        &written(&certificates()),
         each,
     );
     let pipes = PipeMetrics::of(Arc::new(Client::new(ClientConfig::default()).unwrap()));

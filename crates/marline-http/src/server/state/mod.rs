@@ -7,6 +7,7 @@
 //! | `sessions-ADDRESS` | the TLS sessions of QUIC, which 0-RTT needs; each is used once |
 //! | `identity.pem` | the key and the self-signed certificate of a server that was given none |
 //! | `certificate.pem` | that certificate alone, for clients |
+//! | `acme-...` | accounts at certificate authorities, and the certificates that these have issued, with their keys |
 //!
 //! Only their owner can read the files. A new one is complete before it gets its name.
 
@@ -24,6 +25,7 @@ use std::time::Duration;
 use marline::{EndpointConfig, ResetKey, TicketKey, TokenKey, WorkerKey, hmac_sha256};
 
 pub use self::error::StateError;
+use self::files::Existing;
 use self::keys::{Keys, ROTATION};
 use self::sessions::PREFIX;
 pub(crate) use self::sessions::Sessions;
@@ -65,6 +67,27 @@ impl StateDirectory {
         };
         state.rotate(unix_time)?;
         Ok(state)
+    }
+
+    /// The content of the file `name` of this directory; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, others can read it, or it is not text.
+    pub fn load(&self, name: &str) -> Result<Option<String>, StateError> {
+        files::read(&self.path.join(name))
+    }
+
+    /// Writes the file `name` of this directory, for its owner only, in one step.
+    ///
+    /// # Errors
+    /// It cannot be written; an earlier one stays.
+    pub fn save(&self, name: &str, content: &str) -> Result<(), StateError> {
+        files::write(&self.path.join(name), content.as_bytes(), Existing::Replace)
+    }
+
+    /// The path of the file `name` of this directory.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 
     /// Replaces the secret of tokens and tickets if it is a day old, or if another server has replaced it. Returns when

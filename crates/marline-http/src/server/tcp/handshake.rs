@@ -12,7 +12,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::limits::TLS_SESSIONS;
 use crate::server::tls::settings;
-use crate::server::{IdentityError, Protocols, ServerConfig, StateDirectory};
+use crate::server::{Challenges, IdentityError, Protocols, ServerConfig, StateDirectory};
 use crate::tls::{TlsVersions, crypto_provider};
 
 /// The first byte of the suites of TLS 1.3, which no other version has (RFC 8446, appendix B.4).
@@ -112,17 +112,23 @@ impl Tls {
         })
     }
 
-    /// Completes the handshake of a client.
-    pub(super) async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
+    /// Completes the handshake of a client, or of one that validates a name by one of the `challenges`.
+    pub(super) async fn accept<S>(
+        &self,
+        stream: S,
+        challenges: &Challenges,
+    ) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
-        let config = match offers_tls13(&start.client_hello()) {
-            true => &self.modern,
-            false => &self.sessions_in_memory,
-        };
-        let config = Arc::clone(config);
+        let hello = start.client_hello();
+        let config = challenges.tls(&hello).unwrap_or_else(|| {
+            Arc::clone(match offers_tls13(&hello) {
+                true => &self.modern,
+                false => &self.sessions_in_memory,
+            })
+        });
         start.into_stream(config).await
     }
 }

@@ -40,7 +40,7 @@ async fn proxy_with(urls: &[String], change: impl FnOnce(&mut ProxyConfig)) -> T
     let metrics = Arc::<UpstreamMetrics>::default();
     TestServer::with(reverse_proxy(config, &metrics).unwrap(), |server| {
         server.protocols.tunnels = true;
-        server.more_metrics = Some(metrics);
+        server.more_metrics = vec![metrics];
     })
     .await
 }

@@ -46,7 +46,7 @@ impl Gateway {
         let server = TestServer::with(site.clone(), |config| {
             *config = ServerConfig::cleartext(config.listen, site);
             config.access_log = Some(AccessLog::new(log.clone()));
-            config.more_metrics = Some(Arc::new(PipeMetrics::of(client)));
+            config.more_metrics = vec![Arc::new(PipeMetrics::of(client))];
         })
         .await;
         Self {

@@ -1,0 +1,21 @@
+//! Certificates that a server obtains and renews by itself.
+//!
+//! ```text
+//! Wanted -> Certificates::prepare: what the state directory has, or another certificate until the first one arrives
+//!        -> Certificates::run: when is which due (schedule) -> an order (acme) -> state directory
+//!        -> Identity::replace: the next handshake has it
+//! ```
+//!
+//! [`Certificates`] owns them; the names, and the authority of each, come from a configuration ([`Wanted`]).
+
+mod acme;
+mod config;
+mod error;
+mod manager;
+mod metrics;
+mod schedule;
+mod store;
+
+pub use self::config::{AcmeConfig, AcmeContact, Challenge, SiteAcme, Wanted};
+pub use self::error::CertificateError;
+pub use self::manager::{Certificates, Prepared, PreparedCertificate};
