@@ -30,10 +30,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Serve(serve::Arguments),
-    Proxy(proxy::Arguments),
+    Proxy(Box<proxy::Arguments>),
     Check(check::Arguments),
     Top(top::Arguments),
-    Get(get::Arguments),
+    Get(Box<get::Arguments>),
     Gateway(gateway::Arguments),
     #[cfg(target_os = "linux")]
     Demo(demo::Arguments),

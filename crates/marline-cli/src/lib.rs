@@ -68,11 +68,11 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(server::run(arguments)),
-        Verb::Proxy(arguments) => in_runtime(server::run(arguments)),
+        Verb::Proxy(arguments) => in_runtime(server::run(*arguments)),
         Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => in_runtime(check::run(arguments)),
-        Verb::Get(arguments) => in_runtime(get::run(arguments)),
+        Verb::Get(arguments) => in_runtime(get::run(*arguments)),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -2,8 +2,8 @@
 
 use marline_http::client::{ClientError, ObjectReport, ProxyError, Report};
 
-/// QUIC or the runtime cannot be set up.
 const UNSUPPORTED_PROTOCOL: u8 = 1;
+/// QUIC or the runtime cannot be set up.
 const FAILED_INIT: u8 = 2;
 pub(super) const URL_MALFORMAT: u8 = 3;
 const COULDNT_RESOLVE_PROXY: u8 = 5;
@@ -33,7 +33,7 @@ const SSL_CACERT_BADFILE: u8 = 77;
 
 /// The statuses in the order of their numbers, with the reasons that the reference gives.
 #[cfg(test)]
-pub(crate) const REASONS: [(u8, &str); 26] = [
+pub(crate) const REASONS: [(u8, &str); 25] = [
     (0, "every object arrived completely, with a status of 2xx"),
     (
         UNSUPPORTED_PROTOCOL,

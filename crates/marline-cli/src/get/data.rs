@@ -295,7 +295,7 @@ impl Data {
             match setting.split_once('=') {
                 Some(("type", kind)) => field.media_type = Some(kind.to_owned()),
                 Some(("filename", name)) => {
-                    field.file_name = Some(name.trim_matches('"').to_owned())
+                    field.file_name = Some(name.trim_matches('"').to_owned());
                 }
                 _ => {
                     return Err(Failure::Usage(format!(

@@ -8,7 +8,7 @@ use marline_http::client::{Assignment, ClientConfig, FetchOptions, HttpVersion, 
 use marline_http::tcp::TcpProtocol;
 
 use super::arguments::{Arguments, Version};
-use super::{BUNDLE, BUNDLE_SPLIT};
+use super::{BUNDLE, BUNDLE_SPLIT, explain};
 use crate::failure::{Failure, print_message};
 
 /// The options of the fetch, if the flags are consistent.
@@ -148,7 +148,8 @@ pub(super) fn config(arguments: &Arguments, targets: &[Target]) -> Result<Client
                 .to_owned(),
         ));
     }
-    arguments.network.apply(&mut config)?;
+    let applied = arguments.network.apply(&mut config);
+    applied.map_err(|error| explain(&error))?;
     config.redirects = arguments.transfer.redirects(arguments.request.refers());
     config.cookies = arguments.request.jar()?;
     config.credentials = arguments.request.netrc()?;

@@ -37,6 +37,7 @@ async fn an_unreachable_address_of_a_host_is_left_for_the_next_at_once() {
         origin: &origin,
         addresses: &addresses,
         connections: 1,
+        alternative: &[],
         proxy: None,
     };
     let connecting = client.connect_over(&client.transport, request);

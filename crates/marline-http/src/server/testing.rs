@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use super::admission::{Admission, ConnectionLimits};
 use super::challenges::Challenges;
 use super::current::{Current, Replaceable};
+use super::monitor::Activity;
 use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
@@ -46,6 +47,7 @@ pub async fn serve<C: QuicTransport>(
         alt_svc: None,
         progress: None,
         quic: None,
+        activity: Activity::default(),
     });
     let config = Config::default();
     let mut serving = pin!(super::h3::serve(
@@ -112,6 +114,7 @@ fn context(site: Site) -> Arc<Context> {
     };
     Arc::new(Context {
         admission: Admission::new(one, &runtime),
+        started: runtime.now(),
         runtime,
         metrics: Arc::default(),
         leaving: Semaphore::new(limits::LEAVING_CONNECTIONS),

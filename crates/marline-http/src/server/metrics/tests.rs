@@ -1,17 +1,31 @@
 use super::*;
+use crate::runtime::RuntimeHandle;
+use crate::server::monitor::Activity;
 
-#[test]
-fn rendered_metrics_hold_the_counts() {
+#[tokio::test]
+async fn rendered_metrics_hold_the_counts() {
     let metrics = Arc::new(Metrics::default());
-    let _open = metrics.connection_opened(Version::HTTP_3);
+    let recorder = Arc::new(Recorder {
+        runtime: RuntimeHandle::new(None).unwrap(),
+        metrics: Arc::clone(&metrics),
+        client: ([127, 0, 0, 1], 1).into(),
+        connection: String::new(),
+        alt_svc: None,
+        progress: None,
+        activity: Activity::default(),
+        quic: None,
+    });
+    let _open = metrics.connection_opened(&recorder, Version::HTTP_3);
     metrics.responded(
         Version::HTTP_3,
+        None,
         StatusCode::PARTIAL_CONTENT,
         10,
         Duration::from_millis(2),
     );
     metrics.responded(
         Version::HTTP_11,
+        None,
         StatusCode::NOT_FOUND,
         0,
         Duration::from_secs(100),
