@@ -24,8 +24,8 @@ pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::listen::{ADDRESS, Listen, METRICS_ADDRESS, MetricsListen};
-use crate::workers::MOST;
 use crate::server::{OUTPUT, ROTATION};
+use crate::workers::MOST;
 
 /// The default address.
 pub(crate) const LISTEN: Listen = Listen::localhost(4433);

@@ -10,7 +10,9 @@ use marline::{EndpointConfig, MakeObserver, TlsServerConfig, Worker, hmac_sha256
 
 use super::tls::settings;
 use super::workers::Workers;
-use super::{ServeError, ServerConfig, Sessions, report};
+use super::{ServeError, ServerConfig, Sessions};
+use crate::log::Level;
+use crate::log::messages::{self, Subject};
 use crate::runtime::RuntimeHandle;
 use crate::tls::crypto_provider;
 use crate::transport::{QlogBudget, both, observer};
@@ -105,9 +107,10 @@ fn open(
     let sockets = reuse_port::bind(address, workers.count())?;
     let count = u8::try_from(workers.count()).unwrap_or(u8::MAX);
     if is_steered && let Err(error) = reuse_port::steer(&sockets[0], &settings.worker_key, count) {
-        report(&format!(
+        let text = format!(
             "the kernel does not select the worker of a datagram ({error}): workers pass on those of clients whose port changes"
-        ));
+        );
+        messages::emit(Level::Warning, Subject::Server, &text);
     }
     let members = workers.all().iter().zip(sockets).map(|(worker, socket)| {
         let runtime = Arc::clone(worker.runtime().shared());
