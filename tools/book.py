@@ -43,7 +43,7 @@ DOCS = ROOT / "docs"
 SUMMARY = DOCS / "SUMMARY.md"
 COMMANDS = DOCS / "reference/commands.md"
 # Words of a page of the guide, of guide and reference together, and of a decision.
-GUIDE_PAGE, GUIDE_AND_REFERENCE, DECISION = 900, 48_000, 500
+GUIDE_PAGE, GUIDE_AND_REFERENCE, DECISION = 900, 45_000, 500
 LANGUAGES = {
     "",
     "sh",
