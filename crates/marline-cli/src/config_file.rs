@@ -331,6 +331,14 @@ impl ConfigFile {
         };
         written.apply(Self::SETTINGS, &mut file)?;
         written.apply(Self::only_of(verb), &mut file)?;
+        for (site, number) in file.sites.iter_mut().zip(1..) {
+            let number = format!("[{number}]");
+            site.written = written.written_at(&["site", &number]);
+            for (route, of_site) in site.routes.iter_mut().zip(1..) {
+                let of_site = format!("[{of_site}]");
+                route.written = written.written_at(&["site", &number, "route", &of_site]);
+            }
+        }
         if file.trusted.networks.is_empty() {
             let keys = ["proxy_protocol", "client_field"];
             if let Some(key) = keys.into_iter().find(|key| written.has(&[key])) {
@@ -474,6 +482,36 @@ mod tests {
             "initial_window = 'fixed(packets=10)'",
         ] {
             assert!(read(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_site_lacks_is_named_with_its_line() {
+        let site = "[[site]]\nnames = 'a'\nrespond = 'ok'\n";
+        for (text, expected) in [
+            (
+                "[[site.route]]\npath = '/x'\nburst = 5\n",
+                "site.toml:6: burst: ",
+            ),
+            ("redirect = '/y'\n", "site.toml:3: respond: "),
+            ("error_pages.404 = 'none'\n", "site.toml:4: error_pages: "),
+            ("basic_auth = 'none'\n", "site.toml:4: basic_auth: "),
+            (
+                "[[site.route]]\npath = '/x'\ndir = 'none'\n",
+                "site.toml:6: dir: ",
+            ),
+            ("[[site]]\nnames = 'b'\n", "site.toml:4: "),
+            (
+                "[[site]]\nrespond = 'ok'\nnames = 'a'\n",
+                "site.toml:6: names: ",
+            ),
+        ] {
+            let file = read(&format!("{site}{text}")).unwrap();
+            let metrics = marline_http::proxy::UpstreamMetrics::default();
+            let error = marline_site::sites(&file.sites, &metrics)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 

@@ -17,6 +17,7 @@ use crate::fields::{self, Origin};
 use crate::paths::PathPattern;
 use crate::rate::{Rate, RateKey};
 use crate::template::{PathTemplate, Template};
+use crate::written::WrittenAt;
 
 /// A site: its names, its certificates, and what it answers.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct SiteConfig {
     pub rules: Rules,
     /// Its routes: the first whose path and method fit answers.
     pub routes: Vec<RouteConfig>,
+    /// Where it is written, for messages.
+    pub written: WrittenAt,
 }
 
 /// The files of a certificate.
@@ -51,6 +54,8 @@ pub struct RouteConfig {
     pub methods: Vec<RouteMethod>,
     /// The answer. Without a handler, it is that of the site.
     pub rules: Rules,
+    /// Where it is written, for messages.
+    pub written: WrittenAt,
 }
 
 /// The method of a request, as in files.

@@ -11,6 +11,14 @@ use crate::users::BasicAuthError;
 /// The reason why a site cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
+    /// The same with its place in a file.
+    #[error("{place}: {cause}")]
+    At {
+        /// File, line and key, as `site.toml:12: burst`.
+        place: String,
+        /// The problem.
+        cause: Box<Self>,
+    },
     /// A directory cannot be read.
     #[error("cannot serve {}: {cause}; give a directory that can be read", path.display())]
     Directory {
@@ -110,4 +118,22 @@ pub enum SiteError {
         /// The problem.
         cause: IdentityError,
     },
+}
+
+impl SiteError {
+    /// The key of the site or of the route that is wrong, if it is one.
+    pub(crate) fn key(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Directory { .. } => "dir",
+            Self::ErrorPage { .. } => "error_pages",
+            Self::TwoHandlers { second, .. } => second,
+            Self::Needs { key, .. } | Self::NoRest { key, .. } => key,
+            Self::NoRedirect { .. } | Self::NoTarget { .. } => "status",
+            Self::SameName { .. } => "names",
+            Self::UpstreamTls { .. } => "proxy",
+            Self::BasicAuth(_) => "basic_auth",
+            Self::Identity { .. } => "cert",
+            Self::NoHandler { .. } | Self::At { .. } => return None,
+        })
+    }
 }

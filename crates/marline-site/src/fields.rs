@@ -219,7 +219,6 @@ impl Cors {
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fields.clone());
         }
         headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-        self.vary(headers);
         Some(response)
     }
 
@@ -228,12 +227,6 @@ impl Cors {
         CorsAnswer {
             origin: self.allows(asked),
             varies: !self.any && !self.origins.is_empty(),
-        }
-    }
-
-    fn vary(&self, headers: &mut HeaderMap) {
-        if !self.any {
-            headers.append(VARY, HeaderValue::from_name(ORIGIN));
         }
     }
 }

@@ -23,6 +23,7 @@ mod rules;
 mod sites;
 mod template;
 mod users;
+mod written;
 
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
@@ -32,3 +33,4 @@ pub use self::rate::{Rate, RateKey};
 pub use self::sites::{identities, redirect_to_https, site_names, sites};
 pub use self::template::{PathTemplate, Template};
 pub use self::users::BasicAuthError;
+pub use self::written::WrittenAt;

@@ -45,9 +45,9 @@ pub fn identities(sites: &[SiteConfig]) -> Result<Vec<NamedIdentity>, SiteError>
     for site in sites {
         for files in &site.certificates {
             let identity = Identity::from_pem_files(&files.cert, &files.key);
-            let identity = identity.map_err(|cause| SiteError::Identity {
-                place: site.title(),
-                cause,
+            let identity = identity.map_err(|cause| {
+                let place = site.title();
+                site.written.locate(SiteError::Identity { place, cause })
             })?;
             identities.push(NamedIdentity {
                 names: site.names.clone(),
@@ -104,25 +104,30 @@ fn refuse_same_names(sites: &[SiteConfig]) -> Result<(), SiteError> {
             let same = site.names.iter().find(|name| other.names.contains(name));
             if both_nameless || same.is_some() {
                 let name = same.map_or("all other names".to_owned(), ToString::to_string);
-                return Err(SiteError::SameName {
+                return Err(site.written.locate(SiteError::SameName {
                     first: format!("site {}", before + 1),
                     second: format!("site {}", index + 1),
                     name,
-                });
+                }));
             }
         }
     }
     Ok(())
 }
 
-/// Refuses `{rest}` where no path has a `*`.
-fn refuse_rest(rules: &Rules, place: &str, has_rest: bool) -> Result<(), SiteError> {
+/// `rules` of `place`, ready to answer; `has_rest` is whether a path of it has a `*`.
+fn compiled(
+    rules: &Rules,
+    place: &str,
+    has_rest: bool,
+    metrics: &UpstreamMetrics,
+) -> Result<Compiled, SiteError> {
     match rules.rest_key() {
         Some(key) if !has_rest => Err(SiteError::NoRest {
             place: place.to_owned(),
             key,
         }),
-        _ => Ok(()),
+        _ => Compiled::new(rules, place, metrics),
     }
 }
 
@@ -181,22 +186,23 @@ impl Sites {
 impl ServedSite {
     fn open(config: &SiteConfig, metrics: &UpstreamMetrics) -> Result<Self, SiteError> {
         let place = config.title();
-        let rules = Compiled::new(&config.rules, &place, metrics)?;
+        let located = |error| config.written.locate(error);
         // Rules of a site hold for its routes.
         let has_rest = config.routes.iter().any(RouteConfig::has_rest);
-        refuse_rest(&config.rules, &place, has_rest)?;
+        let rules = compiled(&config.rules, &place, has_rest, metrics).map_err(located)?;
         let mut routes = Vec::with_capacity(config.routes.len());
         for route in &config.routes {
             let place = format!("{} of {place}", route.title());
-            refuse_rest(&route.rules, &place, route.has_rest())?;
-            let compiled = Compiled::new(&route.rules, &place, metrics)?;
-            if compiled.answers.is_none() && rules.answers.is_none() {
-                return Err(SiteError::NoHandler { place });
+            let located = |error| route.written.locate(error);
+            let own = compiled(&route.rules, &place, route.has_rest(), metrics);
+            let own = own.map_err(located)?;
+            if own.answers.is_none() && rules.answers.is_none() {
+                return Err(located(SiteError::NoHandler { place }));
             }
-            routes.push(Route::new(route, compiled));
+            routes.push(Route::new(route, own));
         }
         if routes.is_empty() && rules.answers.is_none() {
-            return Err(SiteError::NoHandler { place });
+            return Err(located(SiteError::NoHandler { place }));
         }
         Ok(Self {
             name: name_of(config),

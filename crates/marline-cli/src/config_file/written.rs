@@ -9,6 +9,7 @@ use marline::settings::{
     Lines, RawValue, Refused, Settings, apply, is_key, misplaced_policy, one_line, quote, setting,
     unknown,
 };
+use marline_site::WrittenAt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -159,6 +160,14 @@ impl WrittenTable {
     pub(crate) fn place(&self, path: &[&str]) -> String {
         let line = self.line_of(path).unwrap_or(1);
         format!("{}:{line}", self.file)
+    }
+
+    /// The places of the table at `path` and of its keys.
+    pub(super) fn written_at(&self, path: &[&str]) -> WrittenAt {
+        let inside = self.keys.find(&self.full(path)).map(|key| &key.inside.0);
+        let keys = inside.into_iter().flatten();
+        let keys = keys.map(|(key, at)| (key.clone(), format!("{}:{}", self.file, at.line)));
+        WrittenAt::new(self.place(path), keys.collect())
     }
 
     fn line_of(&self, path: &[&str]) -> Option<usize> {
