@@ -178,8 +178,8 @@ mod tests {
         Wanted::config_of(arguments).unwrap()
     }
 
-    #[test]
-    fn without_an_address_it_listens_on_both_loopbacks() {
+    #[tokio::test]
+    async fn without_an_address_it_listens_on_both_loopbacks() {
         let default = config(&[]);
         let expected = SocketAddr::from((Ipv4Addr::LOCALHOST, 4433));
         assert_eq!(default.listen, expected);

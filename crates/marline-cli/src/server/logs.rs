@@ -29,7 +29,7 @@ pub(crate) struct ServerLogs {
     access_log: Option<LogOutput>,
 
     /// The form of these lines [default: json]
-    #[arg(long, value_name = "FORMAT", value_parser = named::<AccessLogFormat>("format"))]
+    #[arg(long, value_name = "FORMAT", value_parser = named::<AccessLogFormat>("format"), hide_short_help = true)]
     access_log_format: Option<AccessLogFormat>,
 
     /// The destination of messages, written as that of --access-log [default: stderr]
@@ -37,13 +37,13 @@ pub(crate) struct ServerLogs {
     error_log: Option<LogOutput>,
 
     /// The least serious messages of the error log [default: information]
-    #[arg(long, value_name = "LEVEL", value_parser = named::<Level>("level"))]
+    #[arg(long, value_name = "LEVEL", value_parser = named::<Level>("level"), hide_short_help = true)]
     error_log_level: Option<Level>,
 
     /// Begin new files of both logs at a size, at times, or both, as size=100MB,every=1d,keep=10,gzip
     ///
     /// Days begin at midnight in UTC. The former files get the time as the end of their names; the newest `keep` stay [10].
-    #[arg(long, value_name = "WHEN", value_parser = rotation)]
+    #[arg(long, value_name = "WHEN", value_parser = rotation, hide_short_help = true)]
     log_rotate: Option<LogRotation>,
 }
 

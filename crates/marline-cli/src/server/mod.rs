@@ -117,7 +117,7 @@ pub(crate) struct ServerFlags {
     history: Option<PathBuf>,
 
     /// The threads that serve connections, or auto: one for each core [default: auto]
-    #[arg(long, value_name = "N|auto")]
+    #[arg(long, value_name = "N|auto", hide_short_help = true)]
     workers: Option<Workers>,
 
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics

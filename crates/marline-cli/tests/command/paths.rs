@@ -84,7 +84,7 @@ fn a_spent_cap_ends_its_path_and_is_reported() {
     assert_eq!(output.status.code(), Some(18));
     let printed = String::from_utf8(output.stderr).unwrap();
     assert!(
-        printed.contains(spent) && printed.contains("--resume"),
+        printed.contains(spent) && printed.contains("-C -"),
         "{printed}"
     );
     assert!(!file.exists());

@@ -76,12 +76,12 @@ impl FromStr for Resolve {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "write it as HOST:PORT:ADDRESS".to_owned();
         let text = text.strip_prefix('+').unwrap_or(text);
-        let mut parts = Parts(text);
+        let mut parts = Parts::of(text);
         let (host, port) = (
             parts.next().ok_or_else(wrong)?,
             parts.next().ok_or_else(wrong)?,
         );
-        let addresses = parts.0.split(',').map(|address| {
+        let addresses = parts.left.ok_or_else(wrong)?.split(',').map(|address| {
             let address = address.trim().trim_start_matches('[').trim_end_matches(']');
             address
                 .parse()
@@ -99,7 +99,7 @@ impl FromStr for ConnectTo {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = Parts(text);
+        let mut parts = Parts::of(text);
         let mut endpoint = || {
             let host = parts.next()?.to_ascii_lowercase();
             let port = match parts.next()? {
@@ -112,6 +112,7 @@ impl FromStr for ConnectTo {
             })
         };
         let both = endpoint().zip(endpoint());
+        let both = both.filter(|_| parts.left.is_none());
         let (from, to) = both.ok_or("write it as HOST:PORT:OTHER:PORT; each may be left out")?;
         Ok(Self { from, to })
     }
@@ -141,28 +142,28 @@ impl FromStr for Local {
 }
 
 /// The parts of a text between colons; colons in brackets belong to an address.
-struct Parts<'a>(&'a str);
+struct Parts<'a> {
+    /// The rest; `None` after the last part.
+    left: Option<&'a str>,
+}
 
 impl<'a> Parts<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { left: Some(text) }
+    }
+
     fn next(&mut self) -> Option<&'a str> {
-        if self.0.is_empty() {
-            return None;
-        }
-        if let Some(rest) = self.0.strip_prefix('[') {
-            let (host, rest) = rest.split_once(']')?;
-            self.0 = rest.strip_prefix(':').unwrap_or(rest);
+        let left = self.left?;
+        if let Some(inner) = left.strip_prefix('[') {
+            let (host, rest) = inner.split_once(']')?;
+            self.left = rest.strip_prefix(':');
             return Some(host);
         }
-        let (part, rest) = match self.0.split_once(':') {
-            // What follows the last colon is empty, and still a part.
-            Some((part, "")) => (part, ":"),
-            Some(parts) => parts,
-            None => (self.0, ""),
+        let (part, rest) = match left.split_once(':') {
+            Some((part, rest)) => (part, Some(rest)),
+            None => (left, None),
         };
-        self.0 = match (part, rest) {
-            ("", ":") => "",
-            (_, rest) => rest,
-        };
+        self.left = rest;
         Some(part)
     }
 }
@@ -289,6 +290,8 @@ mod tests {
             } = network.server("a.test", 443);
             assert_eq!((other.as_str(), number), (host, port), "{text}");
         }
-        assert!("a.test:443".parse::<ConnectTo>().is_err());
+        for wrong in ["a.test:443", "a:1:b:2:c", "a:1:b", "a:x:b:1"] {
+            assert!(wrong.parse::<ConnectTo>().is_err(), "{wrong}");
+        }
     }
 }
