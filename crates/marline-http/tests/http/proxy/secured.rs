@@ -128,6 +128,8 @@ where
                     let stream = hyper::upgrade::on(&mut request).await.unwrap();
                     let (mut read, mut write) = tokio::io::split(TokioIo::new(stream));
                     let _ = tokio::io::copy(&mut read, &mut write).await;
+                    // With close_notify: without it, the end is that of a connection that was cut.
+                    let _ = write.shutdown().await;
                 });
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
