@@ -18,7 +18,7 @@ use marline_http::server::Identity;
 use rustls::RootCertStore;
 use rustls::server::WebPkiClientVerifier;
 use tempfile::TempDir;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
