@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use marline::Sha256;
 use marline::settings::{Domain, Field, Settings, text_values};
 use marline_http::HostPattern;
 use marline_http::server::{Identity, IdentityError};
 
 use crate::error::CertificateError;
-use crate::store::certificate_file;
 
 /// The directory of Let's Encrypt.
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -168,11 +168,12 @@ impl AcmeConfig {
         }
     }
 
-    /// The account that it uses, for names of files.
-    pub(crate) fn account(&self) -> String {
+    /// The name of the file of its account in the state directory.
+    pub(crate) fn account_file(&self) -> String {
         let contact = self.contact.as_ref().map(ToString::to_string);
         let eab = self.eab_key_id.clone().unwrap_or_default();
-        [self.directory.clone(), contact.unwrap_or_default(), eab].join("\n")
+        let account = [self.directory.clone(), contact.unwrap_or_default(), eab].join("\n");
+        format!("acme-account-{}.json", short(&account))
     }
 
     /// Checks what can be checked without the authority.
@@ -259,17 +260,32 @@ impl Wanted {
     /// # Errors
     /// Its file cannot be used.
     pub fn issued(&self, state: &Path) -> Result<Option<Identity>, IdentityError> {
-        let file = state.join(certificate_file(self));
+        let file = state.join(self.file());
         match file.exists() {
             true => Identity::from_pem_files(&file, &file).map(Some),
             false => Ok(None),
         }
     }
 
+    /// The name of its file in the state directory: by its first name, and the authority.
+    pub(crate) fn file(&self) -> String {
+        let authority = short(&self.acme.directory);
+        format!("acme-{}-{authority}.pem", self.names[0])
+    }
+
     /// The authority.
     pub fn acme(&self) -> &AcmeConfig {
         &self.acme
     }
+}
+
+/// A short hash of `text` for names of files.
+fn short(text: &str) -> String {
+    let hash = Sha256::of(text.as_bytes());
+    hash.iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::acme::Authority;
 use crate::config::{Challenge, Wanted};
 use crate::error::CertificateError;
 use crate::schedule::{self, Drawn, Window};
-use crate::store::{Attempts, Failed, Store, certificate_file};
+use crate::store::{Attempts, Failed, Store};
 
 /// The longest sleep: a clock that is set, or a machine that slept, makes certificates due earlier.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
@@ -159,7 +159,7 @@ impl Certificates {
                 prepared.push(Arc::clone(same));
                 continue;
             }
-            let file = certificate_file(&wanted);
+            let file = wanted.file();
             let stored = self.0.store.certificate(&file)?;
             let mut plan = Plan::default();
             let identity = match stored {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use instant_acme::AccountCredentials;
-use marline::Sha256;
 use marline_http::server::{Identity, StateDirectory};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{AcmeConfig, Wanted};
+use crate::config::AcmeConfig;
 use crate::error::CertificateError;
 use crate::schedule::Orders;
 
@@ -92,7 +91,7 @@ impl Store {
         &self,
         acme: &AcmeConfig,
     ) -> Result<Option<AccountCredentials>, CertificateError> {
-        let file = account_file(acme);
+        let file = acme.account_file();
         let Some(text) = self.0.load(&file)? else {
             return Ok(None);
         };
@@ -111,7 +110,7 @@ impl Store {
     ) -> Result<(), CertificateError> {
         let text = serde_json::to_string(account)
             .map_err(|error| CertificateError::Protocol(error.to_string()))?;
-        Ok(self.0.save(&account_file(acme), &text)?)
+        Ok(self.0.save(&acme.account_file(), &text)?)
     }
 
     /// The attempts so far; none if they cannot be read.
@@ -126,27 +125,4 @@ impl Store {
             .map_err(|error| CertificateError::Protocol(error.to_string()))?;
         Ok(self.0.save(ATTEMPTS, &text)?)
     }
-}
-
-/// The file of the account of `acme`.
-fn account_file(acme: &AcmeConfig) -> String {
-    format!("acme-account-{}.json", short(&acme.account()))
-}
-
-/// The file of the certificate `wanted`: by its first name, and the authority.
-pub(crate) fn certificate_file(wanted: &Wanted) -> String {
-    format!(
-        "acme-{}-{}.pem",
-        wanted.names()[0],
-        short(&wanted.acme().directory)
-    )
-}
-
-/// A short hash of `text` for names of files.
-fn short(text: &str) -> String {
-    let hash = Sha256::of(text.as_bytes());
-    hash.iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
