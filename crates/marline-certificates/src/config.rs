@@ -168,12 +168,16 @@ impl AcmeConfig {
         }
     }
 
-    /// The name of the file of its account in the state directory.
-    pub(crate) fn account_file(&self) -> String {
+    /// The account that it uses.
+    pub(crate) fn account(&self) -> String {
         let contact = self.contact.as_ref().map(ToString::to_string);
         let eab = self.eab_key_id.clone().unwrap_or_default();
-        let account = [self.directory.clone(), contact.unwrap_or_default(), eab].join("\n");
-        format!("acme-account-{}.json", short(&account))
+        [self.directory.clone(), contact.unwrap_or_default(), eab].join("\n")
+    }
+
+    /// The name of the file of this account in the state directory.
+    pub(crate) fn account_file(&self) -> String {
+        format!("acme-account-{}.json", short(&self.account()))
     }
 
     /// Checks what can be checked without the authority.
