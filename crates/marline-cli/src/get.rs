@@ -28,7 +28,7 @@ use marline_http::har::Har;
 
 pub(crate) use self::arguments::Arguments;
 use self::write_out::WriteOut;
-use crate::failure::{Failure, advice, print_message, unwritten};
+use crate::failure::{Failure, WRITE_ERROR, advice, print_message, unwritten};
 use crate::progress;
 use crate::server::interrupted;
 
@@ -168,7 +168,7 @@ fn dump_headers(path: &Path, report: &Report) -> Result<(), Failure> {
     }
     std::fs::write(path, heads).map_err(|error| {
         print_message(&format!("cannot write {}: {error}", path.display()));
-        Failure::Status(curl::WRITE_ERROR)
+        Failure::Status(WRITE_ERROR)
     })
 }
 

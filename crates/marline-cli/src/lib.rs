@@ -45,6 +45,7 @@ pub mod testing;
 mod tls;
 mod top;
 mod transport;
+mod usage;
 mod values;
 mod workers;
 
@@ -64,7 +65,7 @@ pub fn main() -> ExitCode {
     };
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return failure::of_arguments(&error, &Cli::command()),
+        Err(error) => return usage::of_arguments(&error, &Cli::command()),
     };
     let done = match cli.verb {
         Verb::Serve(arguments) => in_runtime(server::run(arguments)),

@@ -2,6 +2,8 @@
 
 use marline_http::client::{ClientError, ObjectReport, ProxyError, Report};
 
+use crate::failure::WRITE_ERROR;
+
 const UNSUPPORTED_PROTOCOL: u8 = 1;
 /// QUIC or the runtime cannot be set up.
 const FAILED_INIT: u8 = 2;
@@ -12,8 +14,6 @@ const COULDNT_CONNECT: u8 = 7;
 const PARTIAL_FILE: u8 = 18;
 /// As with `--fail`.
 const HTTP_RETURNED_ERROR: u8 = 22;
-/// The content that arrived cannot be written.
-pub(crate) const WRITE_ERROR: u8 = 23;
 /// Content that is to be sent, or a file of flags, cannot be read.
 pub(crate) const READ_ERROR: u8 = 26;
 const OPERATION_TIMEDOUT: u8 = 28;

@@ -12,9 +12,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use marline_http::client::{CookieJar, Credentials, Message};
 
 use super::REQUESTS;
-use super::curl::{BAD_FUNCTION_ARGUMENT, READ_ERROR, WRITE_ERROR};
+use super::curl::{BAD_FUNCTION_ARGUMENT, READ_ERROR};
 use super::data::{Content, DataFlags};
-use crate::failure::{Failure, print_message};
+use crate::failure::{Failure, WRITE_ERROR, print_message};
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestFlags {
