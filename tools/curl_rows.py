@@ -206,6 +206,8 @@ class Step:
     curl_status: int | None = None
     compare: Callable[[bytes], bytes] = lambda out: out
     check: Callable[[Outcome], bool] = lambda _: True
+    # Of `marline get` alone, where curl 7.88 falls short of its manual.
+    own_check: Callable[[Outcome], bool] = lambda _: True
     versions: list[str] = field(default_factory=lambda: ["1.1", "2", "3"])
     files: bool = True
     variables: dict[str, str] = field(default_factory=dict)
@@ -253,7 +255,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("--resolve, --connect-to", [Step("--resolve h.test:{port}:127.0.0.1 https://h.test:{port}/a.txt"), Step("--connect-to h.test:1:127.0.0.1:{port} https://h.test:1/app/echo")]),
     ("-x, proxy variables", [Step("-x {proxy} {url}/a.txt", versions=["1.1", "2"]), Step("{url}/a.txt", versions=["1.1", "2"], variables={"https_proxy": "http://{proxy}"}), Step("{url}/a.txt", variables={"https_proxy": "http://{closed}", "no_proxy": "127.0.0.1"})]),
     ("-4, -6", [Step("-4 https://localhost:{port}/a.txt"), Step("-6 --resolve h.test:{port}:::1 https://h.test:{port}/a.txt")]),
-    ("--limit-rate", [Step("--limit-rate 200K -o file {url}/half.bin", check=lambda one: one.seconds > 0.9)]),
+    ("--limit-rate", [Step("--limit-rate 200K -o file {url}/half.bin", own_check=lambda one: one.seconds > 0.9)]),
     ("--max-time", [Step("-m 0.5 {url}/app/slow")]),
     ("--connect-timeout, --retry", [Step("--connect-timeout 5 --retry 2 -o file {url}/app/flaky?{fresh}"), Step("--retry 1 --retry-delay 1 --retry-connrefused https://{closed}/", versions=["1.1"])]),
     ("-s, -S", [Step("-s https://{closed}/", versions=["1.1"], check=lambda one: not one.err), Step("-sS https://{closed}/", versions=["1.1"], check=lambda one: bool(one.err))]),
@@ -264,7 +266,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("globbing", [Step("{url}/{a,b}.txt"), Step("-o got_#1 {url}/{a,b}.txt"), Step("-g {url}/{a}.txt", curl_status=0), Step("{url}/n[1-3].txt", compare=lambda out: out.replace(b"--_curl_--", b""))]),
     ("client certificate", [Step("--cert {dir}/cert.pem --key {dir}/key.pem {mutual}/app/echo", versions=["1.1"]), Step("-E {dir}/both.pem {mutual}/app/echo", versions=["1.1"])]),
     ("0-RTT across runs", "rustls does not let sessions be written to a file; within one run, they are resumed"),
-    ("exit statuses", [Step("https://none.invalid/"), Step("https://{closed}/", versions=["1.1"]), Step("ftp//{bare}:x/", versions=[]), Step("-d @{dir}/missing {url}/", curl_status=26), Step("--cacert {dir}/missing {url}/", insecure=False), Step("--max-filesize 10 -o file {url}/big.bin"), Step("-o {dir}/no/file {url}/a.txt")]),
+    ("exit statuses", [Step("https://none.invalid/"), Step("https://{closed}/", versions=["1.1"]), Step("ftp//{bare}:x/", versions=[]), Step("-T {dir}/missing {url}/"), Step("--cacert {dir}/missing {url}/", insecure=False), Step("--max-filesize 10 -o file {url}/big.bin"), Step("-o {dir}/no/file {url}/a.txt")]),
     ("-C -", [Step("-C - -o big.bin {url}/big.bin", setup=cut((bytes(range(256)) * 4)[:1000]))]),
     ("progress bar", "terminal"),
     ("Happy Eyeballs", [Step("--resolve h.test:{port}:127.0.0.1,::1 https://h.test:{port}/a.txt")]),
@@ -336,7 +338,9 @@ def compared(step: Step, curl: Outcome, own: Outcome) -> list[str]:
         found.append(f"files {sizes[0]}, of curl {sizes[1]}")
     for name, outcome in (("curl", curl), ("marline", own)):
         if not step.check(outcome):
-            found.append(f"{name}: {outcome.err.decode()[-300:]}")
+            found.append(f"{name} falls short: {outcome.err.decode()[-300:]}")
+    if not step.own_check(own):
+        found.append(f"marline falls short: {own.err.decode()[-300:]}")
     return found
 
 
