@@ -139,12 +139,14 @@ impl Authority {
         *request.method_mut() = method;
         *request.uri_mut() = target.uri;
         let response = connection.request(&target.origin, request).await.unwrap();
-        assert!(response.status().is_success(), "{path}: {response:?}");
+        let status = response.status();
         let mut content = Vec::new();
         let mut download = response.into_body();
         while let Some(chunk) = download.chunk().await.unwrap() {
             content.extend_from_slice(&chunk);
         }
+        let text = String::from_utf8_lossy(&content);
+        assert!(status.is_success(), "{path}: {status} {text}");
         content
     }
 
