@@ -12,6 +12,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use http::header::{HeaderValue, USER_AGENT};
 use http::{Method, Request};
 use marline_http::Body;
 use marline_http::client::{Client, ClientConfig, Connection, HttpVersion, Trust, parse_url};
@@ -138,6 +139,8 @@ impl Authority {
         let mut request = Request::new(Body::full(content));
         *request.method_mut() = method;
         *request.uri_mut() = target.uri;
+        let agent = HeaderValue::from_static("marline-test");
+        request.headers_mut().insert(USER_AGENT, agent);
         let response = connection.request(&target.origin, request).await.unwrap();
         let status = response.status();
         let mut content = Vec::new();
