@@ -6,7 +6,7 @@ import socket
 import time
 
 from programs import Caddy, Marline, Missing, Nginx
-from rig import Failed, equal, run
+from rig import Failed, Skipped, equal, run
 from rows import row
 from rows.upstreams import NOT_YET, quic
 
@@ -187,6 +187,8 @@ def early_data(t):
         quic(t, "replay", "localhost", 443, "/early")
         equal(early() > 0, True, "whether the application got the request")
     with t.promise("a replay is refused"):
+        if not early():
+            raise Skipped("needs a request in 0-RTT")
         equal(early(), 1, "how often the application gets the request")
 
 
