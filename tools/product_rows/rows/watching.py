@@ -190,7 +190,8 @@ def admin(t):
         if t.program == "marline":
             seen = run(t.server.marline, "top", "127.0.0.1:9100", "--once", "--json")
             contains(json.dumps(json.loads(seen.stdout)), "127.0.0.1:8001", "what it shows")
-            contains(t.curl("http://localhost:9100/").body, "127.0.0.1:8001", "the page")
+            contains(t.curl("http://localhost:9100/").body, "/health", "the page")
+            contains(t.curl("http://localhost:9100/health").body, "127.0.0.1:8001", "what the page reads")
             return
         seen = t.curl("http://localhost:2019/reverse_proxy/upstreams")
         equal(json.loads(seen.body)[0]["address"], "127.0.0.1:8001")
