@@ -513,6 +513,12 @@ mod tests {
                 .to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        let file = read(&format!("{site}cert = 'a.pem'\n")).unwrap();
+        let error = marline_site::identities(&file.sites)
+            .unwrap_err()
+            .to_string();
+        let expected = "site.toml:4: cert: the site a has `cert`, which needs `key`";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

@@ -261,9 +261,11 @@ impl SiteConfig {
         for route in &mut self.routes {
             route.rules.resolve(base);
         }
-        for files in &mut self.certificates {
-            files.cert = base.join(&files.cert);
-            files.key = base.join(&files.key);
+        let files = self.certificates.iter_mut();
+        for path in files.flat_map(|files| [&mut files.cert, &mut files.key]) {
+            if !path.as_os_str().is_empty() {
+                *path = base.join(&path);
+            }
         }
     }
 

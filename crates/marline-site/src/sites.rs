@@ -1,6 +1,7 @@
 //! All sites of a server.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use http::header::HOST;
@@ -11,7 +12,7 @@ use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
 use crate::answers::{plain, redirect};
-use crate::config::{RouteConfig, RouteMethod, Rules, SiteConfig};
+use crate::config::{CertificateFiles, RouteConfig, RouteMethod, Rules, SiteConfig};
 use crate::error::SiteError;
 use crate::paths::{PathPattern, RequestPath};
 use crate::rules::{Asked, Compiled};
@@ -44,11 +45,8 @@ pub fn identities(sites: &[SiteConfig]) -> Result<Vec<NamedIdentity>, SiteError>
     let mut identities = Vec::new();
     for site in sites {
         for files in &site.certificates {
-            let identity = Identity::from_pem_files(&files.cert, &files.key);
-            let identity = identity.map_err(|cause| {
-                let place = site.title();
-                site.written.locate(SiteError::Identity { place, cause })
-            })?;
+            let identity = identity(files, &site.title());
+            let identity = identity.map_err(|error| site.written.locate(error))?;
             identities.push(NamedIdentity {
                 names: site.names.clone(),
                 identity,
@@ -56,6 +54,24 @@ pub fn identities(sites: &[SiteConfig]) -> Result<Vec<NamedIdentity>, SiteError>
         }
     }
     Ok(identities)
+}
+
+/// The certificate of `files`, which are of `place`.
+fn identity(files: &CertificateFiles, place: &str) -> Result<Identity, SiteError> {
+    let lacks = |path: &Path, key, needs| match path.as_os_str().is_empty() {
+        true => Err(SiteError::Needs {
+            place: place.to_owned(),
+            key,
+            needs,
+        }),
+        false => Ok(()),
+    };
+    lacks(&files.key, "cert", "key")?;
+    lacks(&files.cert, "key", "cert")?;
+    Identity::from_pem_files(&files.cert, &files.key).map_err(|cause| SiteError::Identity {
+        place: place.to_owned(),
+        cause,
+    })
 }
 
 /// The names of `sites` in metrics: the first of each, or `default`.

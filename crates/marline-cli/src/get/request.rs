@@ -83,7 +83,7 @@ pub(crate) struct RequestFlags {
     pub(super) compressed: bool,
 
     /// Ask for this range of bytes, as 0-499, 500- or -500
-    #[arg(short = 'r', long, value_name = "RANGE", help_heading = REQUESTS, hide_short_help = true)]
+    #[arg(short = 'r', long, value_name = "RANGE", allow_hyphen_values = true, help_heading = REQUESTS, hide_short_help = true)]
     range: Option<String>,
 
     /// Fetch only what has changed since this date, or since the date of FILE; with - before it, what has not
