@@ -15,6 +15,9 @@ use tokio::time::Instant;
 /// Clients whose requests are counted at once. With more, the others share one count.
 const MAX_CLIENTS: usize = 100_000;
 
+/// The least time between two searches for clients that need not be counted any more.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Requests in a time: `10/s`, `100/m`, `1000/h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -145,8 +148,28 @@ pub(crate) struct RateLimit {
     key: RateKey,
     /// Hashes keys, whose length clients choose.
     hashes: RandomState,
+    counted: Mutex<Counted>,
+}
+
+/// The clients that are counted.
+#[derive(Debug, Default)]
+struct Counted {
     /// When each client's requests so far are within its rate.
-    even: Mutex<HashMap<Client, Instant>>,
+    even: HashMap<Client, Instant>,
+    /// When those that need not be counted any more were looked for: it takes a while.
+    swept: Option<Instant>,
+}
+
+impl Counted {
+    /// Whether there is a place for another client.
+    fn has_place(&mut self, now: Instant) -> bool {
+        let is_due = |swept| now.duration_since(swept) >= SWEEP_INTERVAL;
+        if self.even.len() >= MAX_CLIENTS && self.swept.is_none_or(is_due) {
+            self.even.retain(|_, even| *even > now);
+            self.swept = Some(now);
+        }
+        self.even.len() < MAX_CLIENTS
+    }
 }
 
 /// An IPv4 address, the /64 of an IPv6 address, the hash of a key, or everyone who finds no place.
@@ -182,24 +205,22 @@ impl RateLimit {
             tolerance: interval.saturating_mul(burst - 1),
             key,
             hashes: RandomState::new(),
-            even: Mutex::default(),
+            counted: Mutex::default(),
         }
     }
 
     /// Counts a request with the fields `headers` of the client at `address`, or returns the time to wait before another one.
     pub(crate) fn refuse(&self, address: IpAddr, headers: &HeaderMap) -> Option<Duration> {
         let now = Instant::now();
-        let mut even = self.even.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut client = match self.key.value(headers) {
             Some(value) => Client::Key(self.hashes.hash_one(value)),
             None => Client::of(address),
         };
-        if even.len() >= MAX_CLIENTS && !even.contains_key(&client) {
-            even.retain(|_, even| *even > now);
-            if even.len() >= MAX_CLIENTS {
-                client = Client::Others;
-            }
+        if !counted.even.contains_key(&client) && !counted.has_place(now) {
+            client = Client::Others;
         }
+        let even = &mut counted.even;
         let at = even.get(&client).copied().unwrap_or(now).max(now);
         let ahead = at.duration_since(now);
         match ahead.checked_sub(self.tolerance) {
@@ -282,7 +303,7 @@ mod tests {
         assert!(limit_of(200_001).is_some(), "it shares one count");
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!(limit_of(200_001), None);
-        assert_eq!(limit.even.lock().unwrap().len(), 1);
+        assert_eq!(limit.counted.lock().unwrap().even.len(), 1);
     }
 
     #[test]

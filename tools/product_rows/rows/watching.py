@@ -98,6 +98,9 @@ def rotation(t):
             if number == 30 and t.program != "caddy":
                 (t.server.dir / "access.log").rename(t.server.dir / "access.log.1")
                 t.server.signal(signal.SIGUSR1 if t.program == "nginx" else signal.SIGHUP)
+                # The new file is opened when the signal is handled, which may take longer than all requests.
+                wait((t.server.dir / "access.log").exists, "there is no second file")
+                time.sleep(0.2)
         connection.close()
 
         def complete():

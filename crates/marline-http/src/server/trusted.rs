@@ -1,13 +1,16 @@
 //! Proxies in front of a server, which report the addresses of its clients.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 use marline::settings::text_values;
 
 use crate::networks::Network;
+
+/// The address of a client that a trusted proxy hides, or reports in a way that cannot be read: it is in no network of anybody.
+const UNKNOWN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
@@ -32,7 +35,7 @@ impl ClientAddress {
         }
     }
 
-    /// The address. Its port is 0 if a trusted proxy has reported it without one.
+    /// The address. Its port is 0 if a trusted proxy has reported it without one, and it is 0.0.0.0 if that proxy hides it.
     pub fn get(self) -> SocketAddr {
         self.address
     }
@@ -83,7 +86,7 @@ impl TrustedProxies {
         let mut address = peer;
         for reported in self.field.reported(headers) {
             let Some(reported) = reported else {
-                // Those before it are not to be trusted, either.
+                address = UNKNOWN;
                 break;
             };
             address = canonical(reported);
@@ -105,17 +108,32 @@ impl TrustedProxies {
 pub struct ClientField(HeaderName);
 
 impl ClientField {
-    /// The addresses reported, from the last; `None` for one that is hidden or malformed.
+    /// The addresses reported, from the last; `None` for one that is hidden or malformed, and for a whole field that cannot be read:
+    /// what precedes it is not to be trusted.
     fn reported(&self, headers: &HeaderMap) -> impl Iterator<Item = Option<SocketAddr>> {
         let is_forwarded = self.0 == FORWARDED;
         let values: Vec<_> = headers.get_all(&self.0).into_iter().collect();
-        let members = values.into_iter().rev().flat_map(|value| {
-            let text = value.to_str().unwrap_or_default();
-            members(text).into_iter().rev()
-        });
-        members.map(move |member| match is_forwarded {
-            true => address(parameter(member, "for")?),
-            false => address(member),
+        values.into_iter().rev().flat_map(move |value| {
+            let mut found: Vec<_> = match is_forwarded {
+                true => match value.to_str().ok().and_then(members) {
+                    Some(members) => {
+                        let members = members.into_iter();
+                        members
+                            .map(|member| address(parameter(member, "for")?))
+                            .collect()
+                    }
+                    None => vec![None],
+                },
+                // Lists of addresses have no quotes: a client that writes one hides nothing that follows.
+                false => {
+                    let members = value.as_bytes().split(|byte| *byte == b',');
+                    members
+                        .map(|member| address(str::from_utf8(member).ok()?.trim()))
+                        .collect()
+                }
+            };
+            found.reverse();
+            found
         })
     }
 
@@ -123,7 +141,7 @@ impl ClientField {
     fn scheme(&self, headers: &HeaderMap) -> Option<&'static str> {
         let last = |name| {
             let value = headers.get_all(name).into_iter().next_back()?;
-            members(value.to_str().ok()?).pop()
+            members(value.to_str().ok()?)?.pop()
         };
         let scheme = match self.0 == FORWARDED {
             true => parameter(last(&FORWARDED)?, "proto")?,
@@ -159,13 +177,13 @@ impl FromStr for ClientField {
 
 text_values!(ClientField);
 
-/// The members of a list whose members may have quoted strings (RFC 9110, sections 5.6.1 and 5.6.4).
-fn members(list: &str) -> Vec<&str> {
+/// The members of a list whose members may have quoted strings (RFC 9110, sections 5.6.1 and 5.6.4). `None` if one has no end.
+fn members(list: &str) -> Option<Vec<&str>> {
     split(list, ',')
 }
 
-/// Splits `text` at `separator`, but for those in quoted strings.
-fn split(text: &str, separator: char) -> Vec<&str> {
+/// Splits `text` at `separator`, but for those in quoted strings. `None` if one has no end.
+fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let parts = text.split(|c| match c {
         _ if is_escaped => {
@@ -182,15 +200,16 @@ fn split(text: &str, separator: char) -> Vec<&str> {
         }
         c => c == separator && !is_quoted,
     });
-    parts
+    let parts: Vec<_> = parts
         .map(str::trim)
         .filter(|part| !part.is_empty())
-        .collect()
+        .collect();
+    (!is_quoted).then_some(parts)
 }
 
 /// The parameter `name` of an element of `Forwarded` (RFC 7239, section 4), without quotes.
 fn parameter<'a>(element: &'a str, name: &str) -> Option<&'a str> {
-    let value = split(element, ';').into_iter().find_map(|pair| {
+    let value = split(element, ';')?.into_iter().find_map(|pair| {
         let (found, value) = pair.split_once('=')?;
         let is_found = found.trim().eq_ignore_ascii_case(name);
         is_found.then_some(value.trim())
@@ -213,12 +232,14 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn client(trusted: &TrustedProxies, peer: &str, name: &'static str, values: &[&str]) -> String {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(name, value.parse().unwrap());
+            headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
         let peer = peer.parse().unwrap();
         trusted.client(peer, &headers).get().to_string()
@@ -253,12 +274,15 @@ mod tests {
             ),
             // All are trusted: the first one is furthest.
             ("10.0.0.1:5", &["10.0.0.3, 10.0.0.2"], "10.0.0.3:0"),
-            ("10.0.0.1:5", &["192.0.2.1, unknown"], "10.0.0.1:5"),
-            (
-                "10.0.0.1:5",
-                &["192.0.2.1, unknown, 10.0.0.2"],
-                "10.0.0.2:0",
-            ),
+            ("10.0.0.1:5", &["192.0.2.1, unknown"], "0.0.0.0:0"),
+            ("10.0.0.1:5", &["192.0.2.1, unknown, 10.0.0.2"], "0.0.0.0:0"),
+            // A client that writes an open quote hides nothing that its proxy appends.
+            ("10.0.0.1:5", &["\", 198.51.100.7"], "198.51.100.7:0"),
+            ("10.0.0.1:5", &["10.0.0.9", "x\", 10.0.0.2"], "0.0.0.0:0"),
+            // Nor one that writes what is no text.
+            ("10.0.0.1:5", &["\u{e9}, 198.51.100.7"], "198.51.100.7:0"),
+            ("10.0.0.1:5", &["10.0.0.9", "\u{e9}"], "0.0.0.0:0"),
+            ("10.0.0.1:5", &["198.51.100.7 evil"], "0.0.0.0:0"),
         ] {
             let found = client(&trusted, peer, "x-forwarded-for", values);
             assert_eq!(found, expected, "{peer} {values:?}");
@@ -311,8 +335,14 @@ mod tests {
                 "for=192.0.2.1;host=\"\\\", for=203.0.113.1\"",
                 "192.0.2.1:0",
             ),
-            ("for=_hidden", "10.0.0.1:5"),
-            ("by=192.0.2.1", "10.0.0.1:5"),
+            ("for=_hidden", "0.0.0.0:0"),
+            ("by=192.0.2.1", "0.0.0.0:0"),
+            // An open quote of a client, before what its proxy appends.
+            ("for=\"x, for=198.51.100.7", "0.0.0.0:0"),
+            (
+                "for=10.0.0.9, for=\"x, for=\"[2001:db8:1::1]\"",
+                "0.0.0.0:0",
+            ),
         ] {
             let found = client(&trusted, "10.0.0.1:5", "forwarded", &[value]);
             assert_eq!(found, expected, "{value}");
