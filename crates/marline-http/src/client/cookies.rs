@@ -136,7 +136,10 @@ impl CookieJar {
             let Ok(cookie) = RawCookie::parse(String::from_utf8_lossy(field.as_bytes())) else {
                 continue;
             };
-            if is_single_label(cookie.domain(), &url) || count(&store) >= MAX_COOKIES {
+            if is_single_label(cookie.domain(), &url)
+                || !is_safe(&cookie, &url, &store)
+                || count(&store) >= MAX_COOKIES
+            {
                 continue;
             }
             // A cookie that the rules refuse is none.
@@ -154,6 +157,26 @@ fn is_single_label(domain: Option<&str>, url: &Url) -> bool {
     let Some(domain) = domain else { return false };
     let domain = domain.trim_start_matches('.');
     !domain.contains('.') && url.host_str() != Some(domain)
+}
+
+/// Whether `cookie` keeps what `Secure` and prefixes of names promise (RFC 6265bis, section 5.7): without TLS, nobody sets or replaces
+/// a cookie of TLS.
+fn is_safe(cookie: &RawCookie<'_>, url: &Url, store: &CookieStore) -> bool {
+    let is_secure = cookie.secure() == Some(true);
+    if cookie.name().starts_with("__Secure-") && !is_secure {
+        return false;
+    }
+    let is_of_host = cookie.domain().is_none() && cookie.path() == Some("/");
+    if cookie.name().starts_with("__Host-") && !(is_secure && is_of_host) {
+        return false;
+    }
+    if url.scheme() == "https" {
+        return true;
+    }
+    let replaced = store.iter_any().any(|known| {
+        known.name() == cookie.name() && known.secure() == Some(true) && known.domain.matches(url)
+    });
+    !is_secure && !replaced
 }
 
 fn count(store: &CookieStore) -> usize {
@@ -235,6 +258,30 @@ mod tests {
     fn sent(jar: &CookieJar, url: &str) -> String {
         let field = jar.field(&url.parse().unwrap(), None);
         field.map_or_else(String::new, |field| field.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn cookies_of_tls_are_neither_set_nor_replaced_without_it() {
+        let jar = jar(
+            "https://a.test/",
+            &["id=1; Secure", "__Host-a=2; Secure; Path=/"],
+        );
+        let keep = |url: &str, cookie: &'static str| {
+            let field = (SET_COOKIE, HeaderValue::from_static(cookie));
+            jar.keep(&url.parse().unwrap(), &HeaderMap::from_iter([field]));
+        };
+        keep("http://a.test/", "id=forged");
+        keep("http://a.test/", "other=3; Secure");
+        keep("http://a.test/", "plain=4");
+        keep("https://a.test/", "__Secure-b=5");
+        keep(
+            "https://a.test/",
+            "__Host-c=6; Secure; Path=/; Domain=a.test",
+        );
+        let sent = sent(&jar, "https://a.test/");
+        let mut sent: Vec<_> = sent.split("; ").collect();
+        sent.sort_unstable();
+        assert_eq!(sent, ["__Host-a=2", "id=1", "plain=4"]);
     }
 
     #[test]
