@@ -161,7 +161,7 @@ impl Args for DataFlags {
     }
 }
 
-/// What the flags say about requests.
+/// The requests that the flags describe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     pub(super) upload: Upload,

@@ -61,7 +61,7 @@ pub(crate) struct NetworkFlags {
     key: Option<PathBuf>,
 }
 
-/// What is known of servers, and the files that it is kept in.
+/// The caches about servers, and the files that keep them.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     pub(super) hsts: Option<Arc<Hsts>>,
@@ -103,7 +103,7 @@ fn write(path: &Path, text: &str) {
 }
 
 impl NetworkFlags {
-    /// What is known of servers, from files.
+    /// The caches about servers, read from files.
     pub(super) fn caches(&self) -> Caches {
         // A file that cannot be read is as one that is missing.
         let text = |file: &PathBuf| std::fs::read_to_string(file).unwrap_or_default();

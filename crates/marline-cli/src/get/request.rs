@@ -1,4 +1,4 @@
-//! What is sent: the flags about requests.
+//! The flags about requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,11 +91,11 @@ pub(crate) struct RequestFlags {
     time_cond: Option<String>,
 }
 
-/// What the flags say about all requests.
+/// The parts of all requests that the flags describe.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
     pub(super) message: Message,
-    /// What is added to the query of URLs.
+    /// The text that is added to the query of URLs.
     pub(super) query: Option<String>,
     /// The file of `-T`, whose name is added to URLs that end with a slash.
     pub(super) file: Option<PathBuf>,

@@ -57,7 +57,7 @@ pub(super) fn targets(arguments: &Arguments, requests: &Requests) -> Result<Vec<
     Ok(targets)
 }
 
-/// What a URL of the arguments stands for.
+/// The targets of a URL of the arguments.
 fn expanded(arguments: &Arguments, text: &str) -> Result<Vec<Expanded>, Failure> {
     let expanded = match arguments.globoff {
         true => Ok(vec![Expanded {

@@ -33,7 +33,7 @@ impl WriteOut<'_> {
     }
 }
 
-/// What is printed.
+/// The text that is printed.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     pub(super) out: String,

@@ -1,4 +1,4 @@
-//! What a server shows at its metrics address, and what follows from two readings.
+//! The readings of a metrics address, and the rates that follow from two of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;

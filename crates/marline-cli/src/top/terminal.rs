@@ -56,7 +56,7 @@ impl Drop for Screen {
     }
 }
 
-/// What a user does.
+/// An input of the user.
 enum Input {
     Quit,
     Resized,

@@ -39,7 +39,7 @@ pub struct Target {
     /// Its size in bytes, if it is known in advance: ranges are then requested on all connections at once. A
     /// wrong size costs time only.
     pub size: Option<u64>,
-    /// What is sent; by default GET without content.
+    /// The message that is sent; by default GET without content.
     pub message: Message,
 }
 

@@ -1,4 +1,4 @@
-//! What a client sends besides the URL: method, header fields and content.
+//! The parts of a request besides its URL: method, header fields and content.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use super::upload::Upload;
 
-/// What is sent to the server of a [`Target`](super::Target).
+/// The message that is sent to the server of a [`Target`](super::Target).
 #[derive(Clone, Debug, Default)]
 pub struct Message {
     /// The method.

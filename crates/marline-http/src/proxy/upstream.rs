@@ -55,7 +55,7 @@ pub(super) struct Upstream {
     counters: Arc<Counters>,
 }
 
-/// What requests and checks have shown.
+/// The health that requests and checks have shown.
 #[derive(Debug, Default)]
 struct Health {
     /// The time until which it gets no requests because it could not be reached.

@@ -60,7 +60,7 @@ pub(super) struct Recorder {
     pub(super) alt_svc: Option<HeaderValue>,
     /// Whether requests make progress, if it is a connection over TCP.
     pub(super) progress: Option<Arc<Progress>>,
-    /// What its requests do.
+    /// The activity of its requests.
     pub(super) activity: Activity,
     /// The connection, if it is QUIC: it may join a bundle after its first request.
     pub(super) quic: Option<marline::Connection>,

@@ -1,4 +1,4 @@
-//! What an endpoint receives from others rather than from its socket.
+//! The inputs of an endpoint that come from others rather than from its socket.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

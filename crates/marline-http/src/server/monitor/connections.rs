@@ -14,7 +14,7 @@ use crate::limits;
 use crate::server::metrics::version_name;
 use crate::server::record::Recorder;
 
-/// What the requests of a connection do.
+/// The activity of the requests of a connection.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Activity {
     requests: AtomicU64,
