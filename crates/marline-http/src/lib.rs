@@ -42,6 +42,7 @@ mod whole;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;
+pub use crate::header::cookie;
 pub use crate::host_pattern::{HostPattern, InvalidHostPattern};
 pub use crate::interim::Interim;
 pub use crate::networks::{InvalidNetwork, Network};

@@ -8,8 +8,9 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::header::{COOKIE, HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName};
 use marline::settings::text_values;
+use marline_http::cookie;
 use tokio::time::Instant;
 
 /// Clients whose requests are counted at once. With more, the others share one count.
@@ -94,15 +95,7 @@ impl RateKey {
         match self {
             Self::Address => None,
             Self::Field(name) => headers.get(name).map(|value| value.as_bytes()),
-            Self::Cookie(name) => {
-                let fields = headers.get_all(COOKIE).into_iter();
-                let mut pairs =
-                    fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b';'));
-                pairs.find_map(|pair| {
-                    let value = pair.trim_ascii_start().strip_prefix(name.as_bytes())?;
-                    value.strip_prefix(b"=")
-                })
-            }
+            Self::Cookie(name) => cookie(headers, name),
         }
     }
 }

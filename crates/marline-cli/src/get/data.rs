@@ -161,7 +161,7 @@ impl Args for DataFlags {
     }
 }
 
-/// The requests that the flags describe.
+/// The content of requests, as the flags describe it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     pub(super) upload: Upload,

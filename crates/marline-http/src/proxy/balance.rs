@@ -5,9 +5,11 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::header::{COOKIE, HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName};
 use marline::settings::text_values;
 use sha1::{Digest, Sha1};
+
+use crate::header::cookie;
 
 /// The policy by which a request gets one of the applications that work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,16 +94,6 @@ impl Balance {
             HashKey::Header(name) => headers.get(name).map(|value| Key::of(value.as_bytes())),
         }
     }
-}
-
-/// The value of a cookie (RFC 6265, section 4.2).
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    let fields = headers.get_all(COOKIE).iter();
-    let mut pairs = fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b';'));
-    pairs.find_map(|pair| {
-        let value = pair.trim_ascii().strip_prefix(name.as_bytes())?;
-        value.strip_prefix(b"=")
-    })
 }
 
 /// The hash of a key or of an application. It is the same in every process, so that several proxies agree.

@@ -1,6 +1,7 @@
 //! Shares of requests by weight, and the applications of keys.
 
 use http::HeaderValue;
+use http::header::COOKIE;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
