@@ -281,7 +281,7 @@ pub const IDLE_LOG_LINES: usize = 64;
 /// Interval between messages that lines of a log are dropped, and between attempts to rotate it.
 pub const LOG_COMPLAINTS: Duration = Duration::from_secs(60);
 
-/// Time for the lines of the access log to be written when a server ends.
+/// Time for the lines of a log to be written when a server ends, or when another log takes its place.
 pub const LOG_FINISH: Duration = Duration::from_secs(1);
 
 /// Interval at which a log that is rotated looks whether its file was renamed by another process.

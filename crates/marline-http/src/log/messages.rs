@@ -139,9 +139,16 @@ impl MessageLog {
         })))
     }
 
-    /// Makes it the log of the process, instead of the previous one.
+    /// Makes it the log of the process, instead of the previous one, whose messages are written first, within
+    /// [`limits::LOG_FINISH`]. Blocks the thread.
     pub fn install(&self) {
-        *INSTALLED.write().unwrap_or_else(PoisonError::into_inner) = Some(self.clone());
+        let mut installed = INSTALLED.write().unwrap_or_else(PoisonError::into_inner);
+        let previous = installed.replace(self.clone());
+        drop(installed);
+        // Both may write to one file, where the order of messages is that of events.
+        if let Some(previous) = previous {
+            previous.0.queue.finish(limits::LOG_FINISH);
+        }
     }
 
     /// Waits until all messages of the installed log are written, but no longer than `limit`. Blocks the thread.
@@ -258,6 +265,8 @@ fn print(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use marline::TokioRuntime;
+
     use super::*;
 
     #[test]
@@ -282,6 +291,25 @@ mod tests {
             budget.take(Duration::from_secs(1_700_000_000));
         }
         assert_eq!(budget.take(Duration::from_secs(1_600_000_000)), Taken::One);
+    }
+
+    #[tokio::test]
+    async fn messages_before_another_log_is_installed_are_written_before_those_after_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("log");
+        let output = LogOutput::File(file.clone());
+        let rounds = 0..100;
+        for round in rounds.clone() {
+            let runtime = Arc::new(TokioRuntime::current().unwrap());
+            let log = MessageLog::open(&output, Level::Warning, None, runtime).unwrap();
+            log.install();
+            emit(Level::Warning, Subject::Configuration, &round.to_string());
+        }
+        MessageLog::finish(limits::LOG_FINISH);
+        let written = std::fs::read_to_string(file).unwrap();
+        let own = |line: &str| line.split("configuration: ").nth(1)?.parse().ok();
+        let written: Vec<u32> = written.lines().filter_map(own).collect();
+        assert_eq!(written, Vec::from_iter(rounds));
     }
 
     #[test]
