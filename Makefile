@@ -12,6 +12,7 @@
 #   make playground   a page that simulates in the browser, ready to publish: target/playground/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
+#   make bench-servers   marline beside nginx, Caddy and h2o, as servers and proxies: an hour (ARGS=--quick: some minutes)
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
@@ -26,7 +27,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book playground demo determinants flows kernel dist experiments deps test check lint bench bench-peers fuzz mutants attack clean
+.PHONY: help book playground demo determinants flows kernel dist experiments deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop virtual-time
 
 help:
@@ -93,7 +94,13 @@ deny:
 clippy:
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 
-clippy-fuzz:
+clippy-bench-servers: dist
+	@sh tools/deps.sh servers
+	@$(MAKE) -C interop nginx
+	@$(MAKE) -C interop/bench load caddy
+	@$(PYTHON) tools/bench_servers $(ARGS)
+
+fuzz:
 	$(MAKE) -C fuzz lint
 
 # The peers, and the benchmarks beside other stacks.

@@ -4,7 +4,7 @@
 #
 #   tools/deps.sh          all of that
 #   tools/deps.sh mdbook   what `make book` needs instead, in target/tools
-#   tools/deps.sh servers  the servers that `tools/product_rows` compares with, in target/servers, without their services
+#   tools/deps.sh servers  the servers of tools/product_rows and tools/bench_servers, in target/servers, without their services
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -75,18 +75,21 @@ mdbook() {
 }
 
 servers() {
-    [ -x target/servers/usr/sbin/nginx ] && [ -x target/servers/usr/bin/caddy ] && return
-    command -v apt-get >/dev/null || { echo "Debian's nginx and Caddy are not to be had" >&2; return; }
-    echo "unpacking nginx and Caddy" >&2
+    [ -x target/servers/usr/sbin/nginx ] && [ -x target/servers/usr/bin/caddy ] && [ -e target/servers/complete ] && return
+    command -v apt-get >/dev/null || { echo "Debian's nginx, Caddy and h2o are not to be had" >&2; return; }
+    echo "unpacking nginx, Caddy and h2o" >&2
     rm -rf target/servers
     mkdir -p target/servers/packages
     (cd target/servers/packages && apt-get download -qq nginx nginx-common libnginx-mod-http-brotli-filter \
         libnginx-mod-http-brotli-static libnginx-mod-http-headers-more-filter caddy) 2>/dev/null || true
+    # Not every release of Debian has it.
+    (cd target/servers/packages && apt-get download -qq h2o) 2>/dev/null || true
     for package in target/servers/packages/*.deb; do
-        [ -e "$package" ] || { echo "Debian's nginx and Caddy are not to be had" >&2; return; }
+        [ -e "$package" ] || { echo "Debian's nginx, Caddy and h2o are not to be had" >&2; return; }
         dpkg -x "$package" target/servers
     done
     rm -r target/servers/packages
+    touch target/servers/complete
 }
 
 if [ "${1:-}" = servers ]; then

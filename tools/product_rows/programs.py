@@ -32,6 +32,8 @@ class Nginx:
     h3: bool = False
     modules: tuple = ()
     workers: str = "1"
+    # Of each worker, at most.
+    connections: int = 1024
     # Whether it is in the background, without which it does not exchange its program.
     daemon: bool = False
     ports: tuple = (443,)
@@ -51,7 +53,7 @@ class Nginx:
         access = "" if "    access_log" in text else "    access_log off;\n"
         return (
             f"{modules}{user}{self.main}\nworker_processes {self.workers};\npid @dir@/pid;\nerror_log @dir@/error.log notice;\n"
-            "events { worker_connections 1024; }\nhttp {\n"
+            f"events {{ worker_connections {self.connections}; }}\nhttp {{\n"
             f"{temporary}{certificate}{access}"
             "    types { text/html html; text/plain txt; text/javascript js; image/png png; }\n"
             "    default_type application/octet-stream;\n"
