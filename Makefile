@@ -94,13 +94,7 @@ deny:
 clippy:
 	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 
-clippy-bench-servers: dist
-	@sh tools/deps.sh servers
-	@$(MAKE) -C interop nginx
-	@$(MAKE) -C interop/bench load caddy
-	@$(PYTHON) tools/bench_servers $(ARGS)
-
-fuzz:
+clippy-fuzz:
 	$(MAKE) -C fuzz lint
 
 # The peers, and the benchmarks beside other stacks.
@@ -170,6 +164,12 @@ bench:
 
 bench-peers:
 	$(MAKE) -C interop/bench build run short
+
+bench-servers: dist
+	@sh tools/deps.sh servers
+	@$(MAKE) -C interop nginx
+	@$(MAKE) -C interop/bench load caddy
+	@$(PYTHON) tools/bench_servers $(ARGS)
 
 fuzz:
 	$(MAKE) -C fuzz run SECONDS=$(FUZZ_SECONDS)
