@@ -11,7 +11,7 @@ use marline_site::{Rules, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
-use crate::server::{certificates, name_site, state};
+use crate::server::{Account, certificates, name_site, state};
 use crate::{proxy, serve};
 
 /// Check a configuration file, and say what it means
@@ -43,6 +43,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         false => serve::sites(file.dir.as_deref(), file.follow_links, &file.sites)?,
     };
     name_site(&mut of_file, &file.names)?;
+    Account::find(file.user.as_deref(), file.group.as_deref())?;
     let wanted = certificates::wanted(&of_file, file.acme.as_ref())?;
     let (mut listen, mut redirect_http) = (file.listen.clone(), file.redirect_http);
     if !wanted.is_empty() {

@@ -46,6 +46,9 @@ pub(crate) struct ConfigFile {
     pub(crate) key: Option<PathBuf>,
     pub(crate) tls_min: Option<TlsVersion>,
     pub(crate) state: Option<PathBuf>,
+    pub(crate) user: Option<String>,
+    pub(crate) group: Option<String>,
+    pub(crate) pid_file: Option<PathBuf>,
     pub(crate) profile: Option<Profile>,
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
@@ -128,6 +131,9 @@ impl ConfigFile {
             state: DIRECTORY,
             "The directory of keys, sessions and the self-signed certificate; by default, the user's state directory"
         ),
+        field!(user: Domain::text("the name of a user"), "The user of this machine that a server of root becomes once its sockets are open; everything else is opened as that user"),
+        field!(group: Domain::text("the name of a group"), "The group of that user's process; by default, the user's"),
+        field!(pid_file: FILE, "The file with the ID of the process, which is removed at the end"),
         field!(profile: Domain::words::<Profile>(), "The set of policies to use"),
         field!(qlog: DIRECTORY, "The directory for a qlog file of each QUIC connection"),
         #[cfg(feature = "tracing")]
@@ -264,6 +270,7 @@ impl ConfigFile {
             &mut file.cert,
             &mut file.key,
             &mut file.state,
+            &mut file.pid_file,
             &mut file.qlog,
         ];
         for path in paths.into_iter().flatten() {

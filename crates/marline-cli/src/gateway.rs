@@ -19,7 +19,7 @@ use marline_http::server::{
 use crate::failure::Failure;
 use crate::listen::{Listen, MetricsListen};
 use crate::pipes::PipeFlags;
-use crate::server::{ErrorLog, ServerLogs, Signals};
+use crate::server::{ErrorLog, ServerLogs, ServiceManager, Signals};
 use crate::tls::TlsFlags;
 use crate::transport::{RESEARCH, TransportFlags};
 
@@ -157,6 +157,7 @@ async fn serve(arguments: &Arguments, error_log: &ErrorLog) -> Result<(), Failur
     let listen = arguments.listen.unwrap_or(LISTEN.into());
     check_address(arguments, listen)?;
     let signals = Signals::listen()?;
+    let manager = ServiceManager::of_environment()?;
     let Served { site, more_metrics } = served(arguments)?;
     let mut config = ServerConfig::cleartext(listen.first, site);
     config
@@ -179,7 +180,8 @@ async fn serve(arguments: &Arguments, error_log: &ErrorLog) -> Result<(), Failur
     for address in server.local_addrs() {
         error_log.announce(&format!("listening on http://{address}"));
     }
-    tokio::spawn(signals.follow(server.handle(), || {
+    manager.started("http", &server);
+    tokio::spawn(signals.follow(server.handle(), manager, || {
         let message = "a gateway has no configuration file to read again";
         Err(Failure::Failed(message.to_owned()))
     }));

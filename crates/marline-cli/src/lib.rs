@@ -68,8 +68,8 @@ pub fn main() -> ExitCode {
         Err(error) => return usage::of_arguments(&error, &Cli::command()),
     };
     let done = match cli.verb {
-        Verb::Serve(arguments) => in_runtime(server::run(arguments)),
-        Verb::Proxy(arguments) => in_runtime(server::run(*arguments)),
+        Verb::Serve(arguments) => server::run(arguments),
+        Verb::Proxy(arguments) => server::run(*arguments),
         Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => in_runtime(check::run(arguments)),

@@ -278,7 +278,10 @@ def systemd(t):
     "privilege drop",
     nginx=Nginx(PROXIED["nginx"], main="user nobody nogroup;\n"),
     caddy=Missing("has none; its unit has a user"),
-    marline=Marline('user = "nobody"\ngroup = "nogroup"\n' + PROXIED["marline"]),
+    # Unlike nginx, of which a process stays root's, it reads the key as nobody.
+    marline=Marline(
+        'user = "nobody"\ngroup = "nogroup"\ncert = "@dir@/cert.pem"\nkey = "@dir@/key.pem"\n' + PROXIED["marline"]
+    ),
     start=False,
 )
 def privileges(t):
@@ -286,11 +289,16 @@ def privileges(t):
     with t.promise("serves as another user"):
         if pathlib.Path("/proc/self/uid_map").read_text().split()[2] == "1":
             raise Skipped("needs root")
+        (t.server.dir / "state").mkdir()
+        for path in (t.server.dir / "state", t.server.dir / "key.pem"):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
         t.server.start()
         t.server.dir.chmod(0o755)
         equal(t.curl("https://localhost/note.txt").status, 200)
-        users = [int(line.split()[1]) for line in statuses(t.server.process.pid, "Uid:")]
-        equal(nobody.pw_uid in users, True, f"whether a process of {users} is nobody's")
+        users = [{int(user) for user in line.split()[1:]} for line in statuses(t.server.process.pid, "Uid:")]
+        equal({nobody.pw_uid} in users, True, f"whether a process of {users} is nobody's")
+        if t.program == "marline":
+            equal(users, [{nobody.pw_uid}] * len(users), "the users of all its threads")
 
 
 def processes(first):
@@ -304,11 +312,13 @@ def processes(first):
 
 
 def statuses(first, field):
+    """A field of the status of each thread of a process and of those that it started."""
     for process in processes(first):
-        with contextlib.suppress(OSError):
-            for line in pathlib.Path(f"/proc/{process}/status").read_text().splitlines():
-                if line.startswith(field):
-                    yield line
+        for task in pathlib.Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):
+                for line in (task / "status").read_text().splitlines():
+                    if line.startswith(field):
+                        yield line
 
 
 @row(

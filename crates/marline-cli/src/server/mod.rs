@@ -1,9 +1,12 @@
 //! The parts that all verbs with a server share: flags, configuration, signals, the life of the
 //! server.
 
+mod account;
 pub(crate) mod certificates;
 mod identity;
 mod logs;
+mod manager;
+mod pid_file;
 mod signals;
 pub(crate) mod state;
 
@@ -25,13 +28,18 @@ use marline_http::server::{
 use marline_http::{HostPattern, TlsVersion, limits};
 use marline_site::{SiteConfig, SiteError, redirect_to_https};
 
+pub(crate) use self::account::Account;
+use self::account::Privileges;
 use self::certificates::OpenCertificates;
 pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs};
+pub(crate) use self::manager::ServiceManager;
+use self::pid_file::PidFile;
 pub(crate) use self::signals::Signals;
 pub(crate) use self::state::default_directory as state_directory;
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
 use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};
+use crate::in_runtime;
 use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
@@ -96,6 +104,21 @@ pub(crate) struct ServerFlags {
     /// Without this flag it is $STATE_DIRECTORY, $XDG_STATE_HOME/marline or ~/.local/state/marline.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+
+    /// Become this user of the machine once the sockets are open; only root can
+    ///
+    /// Everything but the sockets is opened as that user: it has to read configuration, certificates and keys, and to write logs and
+    /// the state directory. Otherwise the server does not start.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// The group of that user's process [default: the user's]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    group: Option<String>,
+
+    /// Write the process ID to FILE, and remove it at the end
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pid_file: Option<PathBuf>,
 
     /// Read settings from a TOML file; flags take precedence
     #[arg(long, value_name = "FILE")]
@@ -168,14 +191,34 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
 ///
 /// # Errors
 /// It cannot start, or its endpoint has failed.
-pub(crate) async fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
+pub(crate) fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
     raise_open_file_limit();
     report_panics_in_one_line();
+    let flags = Wanted::read(arguments.clone())?.flags;
+    let account = Account::find(flags.user.as_deref(), flags.group.as_deref())?;
+    // There are no threads before the runtime.
+    let privileges = match account {
+        Some(account) => account.assume()?,
+        None => Privileges::unchanged(),
+    };
+    in_runtime(start(arguments, privileges))
+}
+
+async fn start<S: Serving>(arguments: S, privileges: Privileges) -> Result<(), Failure> {
     let signals = Signals::listen()?;
-    let first = Wanted::read(arguments.clone())?;
-    let error_log = first.flags.logs.open_error_log()?;
+    let user = privileges.user().map(str::to_owned);
+    let as_user = |failure: Failure| match (failure, &user) {
+        (Failure::Failed(reason), Some(user)) => {
+            Failure::Failed(format!("{reason} (as the user {user})"))
+        }
+        (failure, _) => failure,
+    };
+    // Read again, as the user who has to read it at each reload.
+    let first = Wanted::read(arguments.clone()).map_err(as_user)?;
+    let error_log = first.flags.logs.open_error_log().map_err(as_user)?;
     error_log.install();
-    let served = serve(arguments, first, signals, &error_log).await;
+    let served = serve(arguments, first, signals, privileges, &error_log).await;
+    let served = served.map_err(as_user);
     if let Err(failure) = &served {
         error_log.ended(failure);
     }
@@ -187,8 +230,10 @@ async fn serve<S: Serving>(
     arguments: S,
     first: Wanted<S>,
     signals: Signals,
+    privileges: Privileges,
     error_log: &ErrorLog,
 ) -> Result<(), Failure> {
+    let manager = ServiceManager::of_environment()?;
     let state = state::open(first.flags.state.as_deref())?;
     let has_http = first.flags.redirect_http.is_some();
     let kept = Kept {
@@ -225,6 +270,9 @@ async fn serve<S: Serving>(
             Some(redirecting.map_err(|error| Failure::Failed(error.to_string()))?)
         }
     };
+    privileges.drop_all()?;
+    let pid_file = first.flags.pid_file.as_deref();
+    let pid_file = pid_file.map(PidFile::write).transpose()?;
     if let Some(redirecting) = &redirecting {
         for address in redirecting.local_addrs() {
             error_log.announce(&format!("redirecting http://{address} to https"));
@@ -244,9 +292,10 @@ async fn serve<S: Serving>(
         certificates.apply(prepared);
         AbortOnDrop(tokio::spawn(certificates.run()))
     });
+    manager.started("https", &server);
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
-    tokio::spawn(signals.follow(handle.clone(), move || {
+    tokio::spawn(signals.follow(handle.clone(), manager, move || {
         let wanted = Wanted::read(arguments.clone())?;
         let Configured {
             server: config,
@@ -281,7 +330,7 @@ async fn serve<S: Serving>(
             served
         }
     };
-    drop(renewing);
+    drop((renewing, pid_file));
     let access_log = lock(&access_log).take();
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);
@@ -380,6 +429,9 @@ impl ServerFlags {
         self.key = self.key.take().or(file.key);
         self.tls_min = self.tls_min.or(file.tls_min);
         self.state = self.state.take().or(file.state);
+        self.user = self.user.take().or(file.user);
+        self.group = self.group.take().or(file.group);
+        self.pid_file = self.pid_file.take().or(file.pid_file);
         self.transport.profile = self.transport.profile.or(file.profile);
         self.transport.qlog = self.transport.qlog.take().or(file.qlog);
         #[cfg(feature = "tracing")]
@@ -547,6 +599,9 @@ impl<S: Serving> Wanted<S> {
             ("workers", now.workers != then.workers),
             ("metrics", now.metrics != then.metrics),
             ("state", now.state != then.state),
+            ("user", now.user != then.user),
+            ("group", now.group != then.group),
+            ("pid_file", now.pid_file != then.pid_file),
             (
                 "http.max_connections",
                 tables.limits.max_connections != before.limits.max_connections,

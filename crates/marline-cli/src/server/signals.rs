@@ -9,6 +9,7 @@ use marline_http::server::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use super::ServiceManager;
 use crate::failure::Failure;
 
 /// The action that a signal requests.
@@ -66,60 +67,70 @@ impl Signals {
 }
 
 impl Signals {
-    /// Stops the server of `handle` at the first signal, at once at the second, and calls `reload` when its configuration is to
+    /// Notifies `manager`, and stops the server of `handle` at the first signal, at once at the second, and calls `reload` when its configuration is to
     /// be read again, on a thread of its own: files may be on a disk that does not answer.
     pub(crate) async fn follow(
         mut self,
         handle: Handle,
+        manager: ServiceManager,
         reload: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,
     ) {
         let reload = Arc::new(reload);
-        let mut reloading: Option<JoinHandle<()>> = None;
+        let mut reloading: Option<JoinHandle<String>> = None;
         let mut again = false;
         loop {
             let request = tokio::select! {
                 request = self.next() => request,
-                () = ended(&mut reloading) => match std::mem::take(&mut again) {
-                    true => Request::Reload,
-                    false => continue,
-                },
+                status = ended(&mut reloading) => {
+                    manager.ready(&status);
+                    match std::mem::take(&mut again) {
+                        true => Request::Reload,
+                        false => continue,
+                    }
+                }
             };
             match request {
                 Request::Stop => break,
                 Request::Reload if reloading.is_some() => again = true,
                 Request::Reload => {
+                    manager.reloading();
                     let reload = Arc::clone(&reload);
                     reloading = Some(tokio::task::spawn_blocking(move || report(reload())));
                 }
             }
         }
+        manager.stopping();
         handle.shut_down();
         while matches!(self.next().await, Request::Reload) {}
         handle.hurry();
     }
 }
 
-/// Completes when the task has ended, which is removed then.
-async fn ended(task: &mut Option<JoinHandle<()>>) {
+/// Completes with the report of the task when it has ended, which is removed then.
+async fn ended(task: &mut Option<JoinHandle<String>>) -> String {
     match task {
         Some(running) => {
-            // It has reported everything but a panic, of which the panic itself is the report.
-            let _ = running.await;
+            let report = running.await;
             *task = None;
+            // The panic itself has been printed.
+            report.unwrap_or_else(|_| "reading the configuration again failed".to_owned())
         }
         None => std::future::pending().await,
     }
 }
 
-fn report(reloaded: Result<(), Failure>) {
-    match reloaded {
-        Ok(()) => {
-            let text = "read the configuration again";
-            emit(Level::Information, Subject::Configuration, text);
-        }
-        Err(reason) => {
-            let text = format!("{reason}; the configuration stays as it was");
-            emit(Level::Error, Subject::Configuration, &text);
-        }
-    }
+/// Logs the outcome, and returns it.
+fn report(reloaded: Result<(), Failure>) -> String {
+    let (level, text) = match reloaded {
+        Ok(()) => (
+            Level::Information,
+            "read the configuration again".to_owned(),
+        ),
+        Err(reason) => (
+            Level::Error,
+            format!("{reason}; the configuration stays as it was"),
+        ),
+    };
+    emit(level, Subject::Configuration, &text);
+    text
 }

@@ -13,14 +13,14 @@ use tempfile::TempDir;
 use crate::{Server, fails, run, site, text};
 
 impl Server {
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([name, &pid]).status().unwrap();
         assert!(sent.success());
     }
 
     /// The next line on standard error.
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
         line

@@ -34,6 +34,8 @@ mod proxies;
 mod qlog;
 mod requests;
 #[cfg(target_os = "linux")]
+mod service;
+#[cfg(target_os = "linux")]
 mod signal;
 
 fn marline(arguments: &[&str]) -> Command {

@@ -83,6 +83,15 @@ impl Rotating {
     fn new(rotation: LogRotation, path: &Path, metadata: &Metadata) -> io::Result<Self> {
         // The file that a symbolic link names is rotated, and not the link.
         let path = fs::canonicalize(path)?;
+        if metadata.is_file()
+            && let Some(beside) = path.parent()
+        {
+            // Found out now, and not at the first rotation.
+            tempfile::tempfile_in(beside).map_err(|error| {
+                let text = format!("no file can be created beside it, as rotation needs: {error}");
+                io::Error::new(error.kind(), text)
+            })?;
+        }
         let rotated = Rotated::of(&path);
         let mut this = Self {
             rotation,

@@ -171,6 +171,8 @@ struct Context {
     state: Option<Arc<StateDirectory>>,
     challenges: Challenges,
     endpoints: Vec<QuicEndpoint>,
+    /// Of the workers.
+    runtimes: Vec<RuntimeHandle>,
     logs: Logs,
     /// Connections over TCP so far.
     tcp_connections: AtomicU64,
@@ -266,6 +268,11 @@ impl Server {
             state: config.state,
             challenges: config.challenges,
             endpoints,
+            runtimes: workers
+                .all()
+                .iter()
+                .map(|worker| worker.runtime().clone())
+                .collect(),
             logs,
             tcp_connections: AtomicU64::new(0),
             current: Replaceable::new(Current {

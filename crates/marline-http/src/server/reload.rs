@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use marline::settings::rows;
 use marline::{Sha256, TransportConfig};
+use tokio::sync::oneshot;
 
 use super::current::Current;
 use super::stop::Stop;
@@ -34,6 +35,30 @@ impl Handle {
     pub fn hurry(&self) {
         self.hurry.stop();
         self.stop.stop();
+    }
+
+    /// Completes once the runtime of every worker has run a task. One that is blocked keeps it waiting.
+    pub async fn workers_run(&self) {
+        let Some(runtimes) = self
+            .context
+            .upgrade()
+            .map(|context| context.runtimes.clone())
+        else {
+            return;
+        };
+        let tasks = runtimes.iter().map(|runtime| {
+            let (sender, ran) = oneshot::channel();
+            runtime.shared().spawn(Box::pin(async move {
+                // Nobody waits any more.
+                let _ = sender.send(());
+            }));
+            ran
+        });
+        // All are under way before the first is awaited.
+        for ran in tasks.collect::<Vec<_>>() {
+            // A runtime that has ended has no tasks.
+            let _ = ran.await;
+        }
     }
 
     /// Replaces certificate, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections

@@ -129,6 +129,7 @@ fn context(site: Site) -> Arc<Context> {
         state: None,
         challenges: Challenges::default(),
         endpoints: Vec::new(),
+        runtimes: Vec::new(),
         logs: Logs::new(0, &ServerLimits::default()),
         tcp_connections: AtomicU64::new(0),
         current: Replaceable::new(Current {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use http::{Request, Response};
 use marline_http::Body;
@@ -99,4 +101,30 @@ async fn connection_ids_without_room_for_a_number_are_refused() {
     config.workers = WORKERS;
     let refused = Server::bind(config).await.unwrap_err();
     assert!(matches!(refused, ServeError::Quic(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_blocked_does_not_run() {
+    let (entered, mut is_entered) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let block = service_fn(move |_: Request<Body>| {
+        let (entered, released) = (entered.clone(), Arc::clone(&released));
+        async move {
+            entered.send(()).unwrap();
+            // The test ends it.
+            let _ = released.lock().unwrap().recv();
+            Ok::<_, Infallible>(Response::new(Body::full("done")))
+        }
+    });
+    let server = TestServer::with(Site::new(block), |config| config.workers = WORKERS).await;
+    server.handle.workers_run().await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let request = tokio::spawn(async move { visitor.get("/", &[]).await });
+    is_entered.recv().await.unwrap();
+    let waited = tokio::time::timeout(Duration::from_millis(100), server.handle.workers_run());
+    assert!(waited.await.is_err(), "one of them is blocked");
+    release.send(()).unwrap();
+    server.handle.workers_run().await;
+    assert_eq!(request.await.unwrap().1, b"done");
 }
