@@ -6,8 +6,11 @@
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment, with reports in lab-results/: continues, and says before what it takes
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
-#   make dist         the command for distribution: target/dist/marline, small and without symbols
+#   make dist         what is given to others, in target/packages: static binaries, a package for Debian, a wheel, checksums
+#   make dist-check   the same on a bare Debian: installs, serves, fetches, and leaves nothing (as root)
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
+#   make packages     whether each crate can be published
+#   make compiles     whether all of it compiles for macOS, Windows and Android (TARGET=one of Rust's targets)
 #   make book         the documents as a book: target/book/index.html
 #   make playground   a page that simulates in the browser, ready to publish: target/playground/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
@@ -27,7 +30,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book playground demo determinants flows kernel dist experiments deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
+.PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop virtual-time
 
 help:
@@ -62,8 +65,18 @@ flows:
 	@target/python/bin/python tools/flows $(FLOWS)
 
 dist:
-	@$(CARGO) build --profile dist -p marline-cli
-	@ls -lh target/dist/marline
+	@$(PYTHON) packaging/build.py $(ARCHITECTURES)
+
+# Each crate as crates.io gets it, compiled of that alone.
+packages:
+	@$(CARGO) publish --workspace --dry-run --locked
+
+# Whether the workspace compiles for systems on which nothing is tested.
+compiles:
+	@sh tools/compiles.sh $(TARGET)
+
+dist-check:
+	@sh packaging/check.sh
 
 experiments:
 	@$(CARGO) build --quiet --release -p marline-cli

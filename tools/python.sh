@@ -2,7 +2,7 @@
 # The Python package in python/.
 #
 #   tools/python.sh environment   makes target/python, with what python/requirements.txt pins, and the package itself
-#   tools/python.sh check         format, lints, types and tests of it, of tools/flows, tools/bench_servers and tools/limits.py
+#   tools/python.sh check         format, lints, types and tests of it, of tools/flows, tools/bench_servers, tools/limits.py and packaging
 #   tools/python.sh pin           writes python/requirements.txt anew, with the newest versions
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,8 +23,8 @@ environment() {
 check() {
     tools=$PWD/$bin
     cd python
-    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py
-    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py
+    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../packaging
+    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../packaging
     "$tools/mypy" --cache-dir ../target/mypy
     # By itself, because tools/flows has a __main__.py, too.
     "$tools/mypy" --cache-dir ../target/mypy ../tools/bench_servers/*.py

@@ -1,5 +1,7 @@
 //! `marline man`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Command};
 
 use crate::failure::Failure;
@@ -10,14 +12,26 @@ use crate::output;
 #[command(after_help = "Examples:\n  \
     marline man get | man -l -\n  \
     marline man lab run | man -l -\n  \
-    marline man > /usr/local/share/man/man1/marline.1")]
+    marline man --dir /usr/local/share/man/man1")]
 pub(crate) struct Arguments {
     /// A verb, with the verb inside it if there is one, as `lab run` or `lab-run`; without it, the page of marline
     #[arg(value_name = "VERB")]
     verbs: Vec<String>,
+
+    /// Write the pages of all verbs into this directory instead
+    #[arg(long, value_name = "DIR", conflicts_with = "verbs")]
+    dir: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, mut root: Command) -> Result<(), Failure> {
+    if let Some(dir) = &arguments.dir {
+        return clap_mangen::generate_to(root, dir).map_err(|error| {
+            Failure::Failed(format!(
+                "cannot write pages into {}: {error}",
+                dir.display()
+            ))
+        });
+    }
     root.build();
     let verbs = arguments.verbs.join("-");
     let command = match verbs.as_str() {

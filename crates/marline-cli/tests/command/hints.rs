@@ -252,6 +252,23 @@ fn manual_pages_of_nested_verbs_are_printed() {
     fails(&["man", "lab", "frobnicate"], 2, &["lab frobnicate"]);
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn manual_pages_of_all_verbs_are_written_into_a_directory() {
+    let place = TempDir::new().unwrap();
+    let output = run(&["man", "--dir", place.path().to_str().unwrap()]);
+    assert!(output.status.success());
+    for name in ["marline", "marline-get", "marline-lab-run"] {
+        let page = fs::read_to_string(place.path().join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")), "{page}");
+    }
+    fails(
+        &["man", "--dir", "no such directory"],
+        1,
+        &["no such directory"],
+    );
+}
+
 /// A certificate for these names with its key, in a directory.
 fn certificate(names: &[&str], authority: bool) -> TempDir {
     let files = TempDir::new().unwrap();
