@@ -17,7 +17,7 @@ mkdir -p "$out/run/logs"
 cp -r "$source/nginx" "$out/source"
 cd "$out/source"
 auto/configure --prefix="$out/run" --with-http_ssl_module --with-http_v2_module \
-    --with-http_v3_module --without-http_rewrite_module --without-http_gzip_module >"$out/build.log"
+    --with-http_v3_module --without-http_rewrite_module --without-http_gzip_module --with-cc-opt=-O2 >"$out/build.log"
 make -j2 >>"$out/build.log"
 mv objs/nginx "$out/nginx"
 cd "$out"
