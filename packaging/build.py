@@ -1,7 +1,7 @@
 """Builds what is given to others, into target/packages.
 
-For each architecture a static binary in an archive and in a package for Debian; the Python package as a wheel; a list of
-all components; files for Homebrew, Arch Linux and containers; checksums.
+For each architecture a static binary in an archive and in a package for Debian; the Python package as a wheel; a list
+of all components; files for Homebrew, Arch Linux and containers; checksums.
 
     packaging/build.py [ARCHITECTURE]...    x86_64, aarch64; both without arguments
 
@@ -127,7 +127,7 @@ def stage(binary: Path, texts: Path, place: Path) -> None:
     """What archives and Debian packages have, in the folders in which it is installed."""
     for source, name in (
         (binary, "bin/marline"),
-        (PACKAGING / "systemd" / "marline.service", "lib/systemd/system/marline.service"),
+        (ROOT / "contrib" / "systemd" / "marline.service", "lib/systemd/system/marline.service"),
         (PACKAGING / "debian" / "site.toml", "etc/marline/site.toml"),
         (ROOT / "README.md", "share/doc/marline/README.md"),
         (ROOT / "CHANGELOG.md", "share/doc/marline/CHANGELOG.md"),
