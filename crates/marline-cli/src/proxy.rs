@@ -21,7 +21,7 @@ const SHORT: &str = "Examples:\n  \
 
 /// Pass requests on to an application, over HTTP/3, 2 and 1.1 from clients
 ///
-/// The application is a server of HTTP/1.1 or HTTP/2, with or without TLS, at a port or a Unix socket. Certificates, log, metrics, limits, reload and end are those
+/// The application is a server of HTTP/1.1, HTTP/2 or HTTP/3, with or without TLS, at a port or a Unix socket. Certificates, log, metrics, limits, reload and end are those
 /// of `marline serve`. Requests and responses are passed on as they arrive; what an application sends incompletely is
 /// aborted. Where it gives no response, the answer is 502, 503 or 504, with the reason.
 ///
@@ -35,6 +35,7 @@ const SHORT: &str = "Examples:\n  \
     marline proxy --to http://10.0.0.1:8000 --to http://10.0.0.2:8000 --health /health\n  \
     marline proxy --to h2c://127.0.0.1:50051\n  \
     marline proxy --to unix:/run/app.sock\n  \
+    marline proxy --to h3://app.internal.example.org\n  \
     marline proxy --config site.toml\n\n\
     The keys of a configuration file are the names of the flags, and the settings that `marline reference settings` \
     lists. [proxy] is about the applications; [http], [endpoint], [bundle], [history] and [multipath] are as for `marline \
@@ -47,9 +48,9 @@ const SHORT: &str = "Examples:\n  \
     client_fields = 'replace'  # of these fields; 'append' if all clients are proxies of yours\n  \
     response_timeout = '20s'")]
 pub(crate) struct Arguments {
-    /// The application: http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, or unix:PATH
+    /// The application: http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, h3://HOST:PORT for HTTP/3, or unix:PATH
     ///
-    /// Repeatable: several applications take turns; 'http://HOST:PORT weight=3' has three. The certificate of one at https:// must be valid; [proxy.tls] of a
+    /// Repeatable: several applications take turns; 'http://HOST:PORT weight=3' has three. The certificate of one at https:// or h3:// must be valid; [proxy.tls] of a
     /// configuration file names others to trust.
     #[arg(long, value_name = "URL", required_unless_present = "config")]
     to: Vec<WeightedUpstream>,

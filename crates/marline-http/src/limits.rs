@@ -345,6 +345,17 @@ pub const UPSTREAM_PLACE_TIMEOUT: Duration = BUFFER_TIMEOUT;
 /// data centres have. All of [`MAX_UPSTREAM_REQUESTS`] together are 64 MiB.
 pub const UPSTREAM_STREAM_WINDOW: u32 = 128 * 1024;
 
+/// The least time without a packet of an application over HTTP/3 after which its connection has ended: a lost packet is sent again
+/// several times within it.
+pub const LEAST_UPSTREAM_SILENCE: Duration = Duration::from_secs(3);
+
+/// The most of it: the idle timeout of other connections.
+pub const MOST_UPSTREAM_SILENCE: Duration = Duration::from_secs(30);
+
+/// Connections of HTTP/3 to one address of an application. Many servers allow 100 requests on each, so that
+/// [`MAX_UPSTREAM_REQUESTS`] need six; requests beyond their limits wait on the open ones.
+pub const MAX_UPSTREAM_HTTP3_CONNECTIONS: usize = 64;
+
 /// The largest window of HTTP/2 (RFC 9113, section 6.9.1).
 pub const LARGEST_HTTP2_WINDOW: u32 = (1 << 31) - 1;
 

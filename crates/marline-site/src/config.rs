@@ -367,7 +367,7 @@ macro_rules! with_rules {
             &List {
                 key: "to",
                 domain: Domain::text("an application, as \"http://127.0.0.1:8000\", or with a weight, as \"http://127.0.0.1:8000 weight=3\""),
-                about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket; the table `proxy` has their settings",
+                about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, h3:// for HTTP/3, unix: for HTTP/1.1 over a Unix socket; the table `proxy` has their settings",
                 field: |c: &mut $owner| upstreams(&mut c.rules),
             },
             &Table {

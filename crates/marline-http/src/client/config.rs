@@ -127,6 +127,10 @@ pub struct ClientConfig {
     /// The time that a request may wait without progress of its connection: for the header of its response, and for its
     /// next bytes. Interim responses do not count as progress. `None`: as long as the connection lasts.
     pub stall_timeout: Option<Duration>,
+    /// Bytes of the header of a response, at least 8192.
+    pub max_header_bytes: u32,
+    /// Its fields.
+    pub max_header_fields: usize,
     /// The transport of HTTP/2 and HTTP/1.1. With [`TcpProtocol::Multipath`], connections fail where the server or this
     /// kernel has no Multipath TCP.
     pub tcp_protocol: TcpProtocol,
@@ -193,6 +197,8 @@ impl Default for ClientConfig {
             headers: HeaderMap::new(),
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             stall_timeout: Some(limits::STALL_TIMEOUT),
+            max_header_bytes: limits::MAX_HEADER_BYTES,
+            max_header_fields: limits::MAX_RESPONSE_FIELDS,
             tcp_protocol: TcpProtocol::default(),
             tcp_sockets: None,
             quic: QuicOptions::default(),

@@ -33,9 +33,8 @@ use super::target::Origin;
 use super::{ClientError, HttpProxy, HttpVersion};
 use crate::body::{Body, BoxError, with_source};
 use crate::header;
-use crate::http3::Session;
+use crate::http3::{RequestStream, Session};
 use crate::interim;
-use crate::limits;
 
 /// An open connection. Shared by the requests on it.
 pub struct Connection {
@@ -54,7 +53,12 @@ pub struct Connection {
     multipath: Option<Socket>,
     /// The proxy that reads its requests.
     proxy: Option<HttpProxy>,
+    /// Fields of the header of a response.
+    max_header_fields: usize,
 }
+
+/// The stream of a request over HTTP/3 that is not sent yet.
+pub(crate) struct OpenStream(RequestStream<marline::Connection>);
 
 enum Sender {
     Http1(Mutex<http1::SendRequest<Body>>),
@@ -78,6 +82,7 @@ struct Opened {
     multipath: Option<Socket>,
     /// The proxy that reads its requests.
     proxy: Option<HttpProxy>,
+    max_header_fields: usize,
 }
 
 impl Connection {
@@ -95,6 +100,7 @@ impl Connection {
             sender: opened.sender,
             multipath: opened.multipath,
             proxy: opened.proxy,
+            max_header_fields: opened.max_header_fields,
         }
     }
 
@@ -144,6 +150,27 @@ impl Connection {
     pub async fn request(
         &self,
         origin: &Origin,
+        request: Request<Body>,
+    ) -> Result<Response<Download>, ClientError> {
+        self.request_on(None, origin, request).await
+    }
+
+    /// Opens the stream of a request now, if the connection is HTTP/3 and the server allows one more.
+    pub(crate) fn try_open(&self) -> Option<OpenStream> {
+        match &self.sender {
+            Sender::Http3 { session, .. } => RequestStream::try_open(session).map(OpenStream),
+            Sender::Http1(_) | Sender::Http2(_) => None,
+        }
+    }
+
+    /// Sends a request as [`request`](Self::request), on `stream` if there is one.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub(crate) async fn request_on(
+        &self,
+        stream: Option<OpenStream>,
+        origin: &Origin,
         mut request: Request<Body>,
     ) -> Result<Response<Download>, ClientError> {
         let method = request.method().clone();
@@ -152,11 +179,12 @@ impl Connection {
             true => body,
             false => self.followed(body),
         });
-        let response = self.activity.watch(self.response(origin, request, host));
+        let response = self.response(stream, origin, request, host);
+        let response = self.activity.watch(response);
         let response = response
             .await
             .map_err(|cause| ClientError::NoResponse { cause })?;
-        if let Some(fault) = header::fault(&response, limits::MAX_RESPONSE_FIELDS) {
+        if let Some(fault) = header::fault(&response, self.max_header_fields) {
             let cause = fault.into();
             return Err(ClientError::NoResponse { cause });
         }
@@ -178,6 +206,7 @@ impl Connection {
     /// Sends a request, and waits for the header of its response.
     async fn response(
         &self,
+        stream: Option<OpenStream>,
         origin: &Origin,
         mut request: Request<Body>,
         host: Option<Authority>,
@@ -224,7 +253,8 @@ impl Connection {
                 authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_3;
                 let runtime = self.activity.runtime();
-                let response = http3::exchange(session, runtime, request).await?;
+                let stream = stream.map(|stream| stream.0);
+                let response = http3::exchange(session, runtime, request, stream).await?;
                 Ok(response.map(Content::Http3))
             }
         }

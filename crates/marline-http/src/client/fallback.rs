@@ -21,7 +21,7 @@ pub(super) struct Fallback {
 
 /// The outcome of QUIC's head start.
 enum HeadStart {
-    Won(Connection),
+    Won(Box<Connection>),
     Failed(ClientError),
     Over,
 }
@@ -85,13 +85,13 @@ impl Fallback {
         let mut quic = pin!(client.connect_over(&client.transport, request));
         let head_start = client.runtime.timeout(HTTP3_HEAD_START, &mut quic).await;
         let head_start = match head_start {
-            Ok(Ok(connection)) => HeadStart::Won(connection),
+            Ok(Ok(connection)) => HeadStart::Won(Box::new(connection)),
             Ok(Err(error)) => HeadStart::Failed(error),
             Err(_) => HeadStart::Over,
         };
         let tcp = pin!(client.connect_over(&self.tcp, request));
         match head_start {
-            HeadStart::Won(connection) => Ok(connection),
+            HeadStart::Won(connection) => Ok(*connection),
             // TCP has the same certificate.
             HeadStart::Failed(error @ ClientError::Certificate { .. }) => Err(error),
             HeadStart::Failed(error) => tcp.await.map_err(|other| both(error, other)),

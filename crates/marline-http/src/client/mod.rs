@@ -53,6 +53,7 @@ pub use self::assignment::{Alternation, AssignedSession, Assignment};
 pub use self::certificate::CertificateProblem;
 pub use self::config::{ClientConfig, HttpVersion, Trust};
 pub use self::connection::Connection;
+pub(crate) use self::connection::OpenStream;
 use self::connection::{QuicClient, TcpClient};
 pub use self::cookies::CookieJar;
 pub use self::error::ClientError;
@@ -281,6 +282,26 @@ impl Client {
     /// The error of the last address: unreachable, not trusted, or another protocol.
     pub async fn connect(&self, origin: &Origin) -> Result<Connection, ClientError> {
         self.connect_one_of(origin, 1).await
+    }
+
+    /// Connects to `origin` at `address`, over the version of the configuration.
+    ///
+    /// # Errors
+    /// Unreachable, not trusted, or another protocol.
+    pub(crate) async fn connect_at(
+        &self,
+        origin: &Origin,
+        address: SocketAddr,
+    ) -> Result<Connection, ClientError> {
+        let request = ConnectRequest {
+            id: self.ids.fetch_add(1, Relaxed),
+            origin,
+            addresses: &[],
+            connections: 1,
+            alternative: &[],
+            proxy: None,
+        };
+        self.connect_to(&self.transport, request, address).await
     }
 
     /// Opens one of `connections` to `origin` that are used together.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
+use rustls::pki_types::ServerName;
 
 use super::address::is_link_local;
 use super::{ClientError, HttpVersion};
@@ -23,6 +24,17 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The server whose certificate has `name`, and that requests without a host name as `authority`.
+    pub(crate) fn named(name: &ServerName<'_>, authority: Authority) -> Self {
+        Self {
+            host: name.to_str().into_owned(),
+            zone: None,
+            port: authority.port_u16().unwrap_or(443),
+            authority,
+            scheme: Scheme::HTTPS,
+        }
+    }
+
     /// Whether its connections are encrypted.
     pub(super) fn is_encrypted(&self) -> bool {
         self.scheme == Scheme::HTTPS

@@ -54,6 +54,16 @@ impl RequestError {
         }
     }
 
+    /// Whether the server has not processed the request, so that it can be sent again (RFC 9114, sections 4.1.1 and 5.2).
+    pub(crate) fn is_unprocessed(&self) -> bool {
+        match self {
+            Self::Message(error) => error.code() == ErrorCode::REQUEST_REJECTED,
+            Self::Abandoned(code) => *code == ErrorCode::REQUEST_REJECTED,
+            Self::Send(error) => *error == SendError::GoingAway,
+            _ => false,
+        }
+    }
+
     pub(super) fn abandoned(code: u64) -> Self {
         Self::Abandoned(ErrorCode::new(code))
     }

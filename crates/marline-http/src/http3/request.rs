@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
@@ -49,10 +49,31 @@ impl<C: QuicTransport> RequestStream<C> {
         let opened = poll_fn(|cx| session.transport().poll_open_bi(cx)).await;
         let opened = opened.map_err(|error| session.explain(error.into()))?;
         let mut stream = Self::new(session, opened, true);
-        let id = stream.sender.id();
-        let header = session.with(|state| state.http3.encode_request(id, request))?;
-        stream.sender.write(header).await?;
+        stream.begin(request).await?;
         Ok(stream)
+    }
+
+    /// Opens a stream for a request that [begins](Self::begin) later, if the server allows one more now.
+    pub(crate) fn try_open(session: &Session<C>) -> Option<Self> {
+        if session.is_ending() {
+            return None;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        match session.transport().poll_open_bi(&mut cx) {
+            Poll::Ready(Ok(opened)) => Some(Self::new(session, opened, true)),
+            Poll::Ready(Err(_)) | Poll::Pending => None,
+        }
+    }
+
+    /// Sends the header of a request on a stream of this end that is open.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) async fn begin(&mut self, request: &Request<()>) -> Result<(), RequestError> {
+        let id = self.sender.id();
+        let session = &self.sender.registration.session;
+        let header = session.with(|state| state.http3.encode_request(id, request))?;
+        self.sender.write(header).await
     }
 
     /// A stream of this end, or of the peer.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use marline::TransportConfig;
 use marline::settings::{Domain, Field, List, Named, Settings, Table, Word};
 
 use super::balance::{self, Balance};
@@ -123,7 +124,7 @@ pub struct ProxyConfig {
     pub retries: usize,
     /// The share of requests that are sent again after an application got them, from 0 to 1.
     pub retry_budget: f64,
-    /// TLS to those at `https://`.
+    /// TLS to those at `https://` and `h3://`.
     pub tls: UpstreamTls,
     /// The fields that tell the application about the client.
     pub forwarded: ForwardedFields,
@@ -178,7 +179,7 @@ impl ProxyConfig {
             domain: Domain::text(
                 "an application, as \"http://127.0.0.1:8000\", or with a weight, as \"http://127.0.0.1:8000 weight=3\"",
             ),
-            about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, unix: for HTTP/1.1 over a Unix socket",
+            about: "The applications: http:// for HTTP/1.1, h2c:// for HTTP/2, https:// for both over TLS, h3:// for HTTP/3, unix: for HTTP/1.1 over a Unix socket",
             field: |c: &mut Self| &mut c.upstreams,
         },
         &Field::new(
@@ -207,7 +208,7 @@ impl ProxyConfig {
         ),
         &Table {
             key: "tls",
-            about: "How applications at https:// are verified, and what is presented to them",
+            about: "How applications at https:// and h3:// are verified, and what is presented to them",
             settings: UpstreamTls::SETTINGS,
             bases: &[],
             get: |c: &Self| Some(&c.tls),
@@ -323,6 +324,36 @@ impl ProxyConfig {
         self.tls.resolve(base);
         for upstream in &mut self.upstreams {
             upstream.url.resolve(base);
+        }
+    }
+
+    /// The window of HTTP/2 and HTTP/3 for the content of all responses on a connection: as much as those of all streams together,
+    /// so that unread ones do not block the others.
+    pub(super) fn connection_window(&self) -> u32 {
+        let streams = u32::try_from(self.max_requests).unwrap_or(u32::MAX);
+        limits::UPSTREAM_STREAM_WINDOW
+            .saturating_mul(streams)
+            .min(limits::LARGEST_HTTP2_WINDOW)
+    }
+
+    /// The transport of HTTP/3 to applications: the default one, with the windows of HTTP/2. Its connections end when an
+    /// application answers nothing for as long as connecting may take, also while a response takes long.
+    pub(super) fn transport(&self) -> TransportConfig {
+        let (least, most) = (
+            limits::LEAST_UPSTREAM_SILENCE,
+            limits::MOST_UPSTREAM_SILENCE,
+        );
+        let silence = self.connect_timeout.clamp(least, most);
+        let stream = u64::from(limits::UPSTREAM_STREAM_WINDOW);
+        let all = u64::from(self.connection_window());
+        TransportConfig {
+            max_idle_timeout: Some(silence),
+            keep_alive: Some(silence / 3),
+            stream_receive_window: Some(stream),
+            max_stream_receive_window: stream,
+            receive_window: Some(all),
+            max_receive_window: all,
+            ..TransportConfig::default()
         }
     }
 

@@ -47,6 +47,16 @@ impl<A: Guard, B: Guard> Guard for (A, B) {
     }
 }
 
+impl<A: Guard> Guard for Option<A> {
+    fn on_received(&self, bytes: u64) {
+        self.iter().for_each(|guard| guard.on_received(bytes));
+    }
+
+    fn evicted(&self) -> Option<Stopped> {
+        self.as_ref()?.evicted()
+    }
+}
+
 /// Content that has the announced length and arrives in time, or fails. `guard` is dropped with it.
 pub(super) struct Content<G> {
     body: Body,

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use marline_h3::SendError;
 
 use super::fields::InvalidLength;
 use crate::body::Body;
+use crate::http3::RequestError;
 use crate::limits;
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
@@ -149,6 +151,15 @@ pub(super) fn is_too_large(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
+/// Whether an application does not accept extended CONNECT.
+pub(super) fn lacks_connect(error: &(dyn StdError + 'static)) -> bool {
+    let error = error.downcast_ref();
+    matches!(
+        error,
+        Some(RequestError::Send(SendError::NoConnectProtocol))
+    )
+}
+
 /// Whether the connection ended, so that another may succeed.
 pub(super) fn is_lost_connection(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
@@ -157,6 +168,9 @@ pub(super) fn is_lost_connection(error: &(dyn StdError + 'static)) -> bool {
             && (error.is_incomplete_message() || error.is_canceled() || error.is_closed())
         {
             return true;
+        }
+        if let Some(error) = error.downcast_ref::<RequestError>() {
+            return matches!(error, RequestError::Lost(_) | RequestError::Closed);
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
             return matches!(

@@ -2,7 +2,7 @@
 //! gateway to an origin that a [`Client`](crate::client::Client) reaches, a forward proxy to the client's destination.
 //!
 //! ```text
-//! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1 or 2, with or without TLS -> application
+//! client -> server (HTTP/3, 2, 1.1) -> reverse -> upstream: HTTP/1.1, 2 or 3, with or without TLS -> application
 //!                                         |
 //!                                       fields: what belongs to one connection, and who the client is
 //! ```

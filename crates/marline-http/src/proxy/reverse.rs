@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, SEC_WEBSOCKET_KEY, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
@@ -29,7 +30,7 @@ use super::tls::UpstreamTlsError;
 use super::upstream::{Slot, Upstream};
 use super::upstream_metrics::UpstreamMetrics;
 use super::upstreams::Upstreams;
-use super::websocket::{WEBSOCKET, ask_for_upgrade, nonce, upgraded};
+use super::websocket::{WEBSOCKET, ask_for_tunnel, ask_for_upgrade, connected, nonce, upgraded};
 use crate::body::Body;
 use crate::content::is_bodiless;
 use crate::header;
@@ -177,6 +178,7 @@ impl Proxy {
     async fn open_websocket(&self, mut head: Request<()>, body: Body) -> Response<Body> {
         *head.method_mut() = Method::GET;
         let is_upgrade = head.version() < Version::HTTP_2;
+        let key = head.headers().get(SEC_WEBSOCKET_KEY).cloned();
         let content = HeldBody::new(body, false, head.extensions());
         let none = HeldBody::new(Body::empty(), false, head.extensions());
         let asker = self.asker(&head);
@@ -184,7 +186,7 @@ impl Proxy {
         let asked = match self.prepare(head, &none) {
             Ok(mut head) => {
                 accept = ask_for_upgrade(head.headers_mut(), nonce());
-                self.send_to_one(&head, asker, &none).await
+                self.send_to_one(&head, asker, &content).await
             }
             Err(failure) => Err(failure.into()),
         };
@@ -199,8 +201,13 @@ impl Proxy {
         let passed = PassedOn::to(upstream.url().to_string(), None);
         // To Upgrade, any other response is an answer (RFC 9110, section 7.8). To extended CONNECT, a success would open the tunnel.
         let status = response.status();
-        let is_refusal =
-            status != StatusCode::SWITCHING_PROTOCOLS && (is_upgrade || !status.is_success());
+        let is_connect = response.version() >= Version::HTTP_2;
+        let is_refusal = match is_connect {
+            true => !status.is_success(),
+            false => {
+                status != StatusCode::SWITCHING_PROTOCOLS && (is_upgrade || !status.is_success())
+            }
+        };
         let opened = if is_refusal {
             let answered = Answered {
                 response,
@@ -209,7 +216,11 @@ impl Proxy {
             };
             self.pass_back(answered, &Method::GET, none).await
         } else {
-            upgraded(response, &content, accept).await.map(|upgraded| {
+            let upgraded = match is_connect {
+                true => Ok(connected(response, key.as_ref())),
+                false => upgraded(response, &content, accept).await,
+            };
+            upgraded.map(|upgraded| {
                 let idle = self.config.idle_timeout;
                 let guard = (slot, upgraded.task);
                 let body = Content::new(upgraded.body, None, idle, content, guard);
@@ -383,9 +394,25 @@ impl Proxy {
         *request.headers_mut() = head.headers().clone();
         let headers = request.headers_mut();
         let host = headers.remove(HOST).filter(|_| self.config.preserve_host);
+        let interim = head.extensions().get::<Interim>().cloned();
+        let max_bytes = self.config.max_header_bytes;
+        let pass_interim = move |interim: &Interim, response: Response<()>, version| {
+            let passed = fields::interim(response, version, max_bytes);
+            passed.into_iter().for_each(|one| interim.send(one));
+        };
         if version >= Version::HTTP_2 {
             headers.remove(EXPECT);
             content.open();
+            if let Some(protocol) = ask_for_tunnel(headers) {
+                *request.method_mut() = Method::CONNECT;
+                request.extensions_mut().insert(protocol);
+            }
+            if let Some(interim) = interim {
+                let passed = Interim::new(move |response: Response<()>| {
+                    pass_interim(&interim, response, version);
+                });
+                request.extensions_mut().insert(passed);
+            }
             *request.uri_mut() = upstream.target(host.as_ref(), path);
             *request.version_mut() = version;
             return request;
@@ -394,7 +421,8 @@ impl Proxy {
         if let Some(host) = host.or_else(own) {
             headers.insert(HOST, host);
         }
-        if !content.is_empty() && !headers.contains_key(CONTENT_LENGTH) {
+        let is_upgrade = headers.contains_key(UPGRADE);
+        if !is_upgrade && !content.is_empty() && !headers.contains_key(CONTENT_LENGTH) {
             // hyper would omit the content of GET and HEAD.
             headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }
@@ -403,8 +431,6 @@ impl Proxy {
         }
         let expecting = headers.contains_key(EXPECT).then(|| content.opener());
         *request.uri_mut() = Uri::from(path);
-        let interim = head.extensions().get::<Interim>().cloned();
-        let max_bytes = self.config.max_header_bytes;
         if expecting.is_some() || interim.is_some() {
             hyper::ext::on_informational(&mut request, move |response| {
                 if let Some(opener) = &expecting
@@ -416,8 +442,7 @@ impl Proxy {
                     let mut passed = Response::new(());
                     *passed.status_mut() = response.status();
                     *passed.headers_mut() = response.headers().clone();
-                    let passed = fields::interim(passed, response.version(), max_bytes);
-                    passed.into_iter().for_each(|one| interim.send(one));
+                    pass_interim(interim, passed, response.version());
                 }
             });
         }

@@ -9,9 +9,11 @@ use marline::settings::{Domain, Field, Settings, text_values};
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use crate::client::{ClientConfig, ClientError, HttpVersion, Trust};
+use super::config::ProxyConfig;
+use crate::client::{Client, ClientConfig, ClientError, HttpVersion, Trust};
 use crate::server::{Identity, IdentityError};
 use crate::tls::TlsVersions;
+use crate::transport::QuicOptions;
 
 /// How a proxy verifies applications that it reaches over TLS, and what it presents to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,15 @@ pub struct UpstreamTls {
 /// The name or the address of a server as certificates have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsName(ServerName<'static>);
+
+/// The ways to reach the applications of a proxy that have TLS; those that no application needs are left out.
+#[derive(Clone, Default)]
+pub(super) struct Secured {
+    /// TLS over TCP.
+    pub(super) tcp: Option<TlsConnectors>,
+    /// The client whose connections of HTTP/3 all have one socket for each family of addresses.
+    pub(super) http3: Option<Arc<Client>>,
+}
 
 /// TLS over TCP for the versions of HTTP.
 #[derive(Clone)]
@@ -97,13 +108,13 @@ impl UpstreamTls {
         &Field::new(
             "ca",
             FILE,
-            "The certificates in PEM to trust for https://, and those that they have signed; by default, those of this machine",
+            "The certificates in PEM to trust for https:// and h3://, and those that they have signed; by default, those of this machine",
             |c: &mut Self| &mut c.ca,
         ),
         &Field::new(
             "name",
             Domain::text("the name of a host"),
-            "The name that https:// asks for and that the certificate must have; by default, the host of the URL",
+            "The name that https:// and h3:// ask for and that the certificate must have; by default, the host of the URL",
             |c: &mut Self| &mut c.name,
         ),
         &Field::new(
@@ -156,6 +167,26 @@ impl UpstreamTls {
             any: Arc::new(any).into(),
             http1: Arc::new(http1).into(),
         })
+    }
+
+    /// A client of HTTP/3 to applications, for which the files are read, with the limits of `config`.
+    ///
+    /// # Errors
+    /// A file cannot be used, settings contradict each other, or there is no runtime.
+    pub(super) fn http3(&self, config: &ProxyConfig) -> Result<Client, UpstreamTlsError> {
+        let client = ClientConfig {
+            connect_timeout: config.connect_timeout,
+            max_header_bytes: u32::try_from(config.max_header_bytes).unwrap_or(u32::MAX),
+            max_header_fields: config.max_header_fields,
+            quic: QuicOptions {
+                transport: Arc::new(config.transport()),
+                // Without it, a request is sent to an application that answers.
+                zero_rtt: false,
+                ..QuicOptions::default()
+            },
+            ..self.client(HttpVersion::Http3)?
+        };
+        Ok(Client::new(client)?)
     }
 
     /// The settings of clients of `version`, for which the files are read.

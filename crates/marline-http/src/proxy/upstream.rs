@@ -3,12 +3,13 @@
 mod addresses;
 mod dial;
 mod endpoint;
+mod http3;
 mod stream;
 
 use std::io;
 use std::net::IpAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use http::uri::{Authority, PathAndQuery, Scheme};
@@ -17,17 +18,17 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::addresses::Addresses;
 use self::dial::{DialError, Dialer};
-use self::endpoint::{Lease, LeaseError, Need};
+use self::endpoint::{Endpoint, Lease, LeaseError, Need};
 use super::balance::{Candidate, Key, slow_start_part};
 use super::config::{ClientFields, ProxyConfig};
 use super::content::Guard;
-use super::failure::{Failure, cause, is_lost_connection, is_too_large};
+use super::failure::{Failure, cause, is_lost_connection, is_too_large, lacks_connect};
 use super::request_body::HeldBody;
 use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
 use super::retry::Setback;
-use super::tls::{TlsConnectors, UpstreamTlsError};
+use super::tls::{Secured, UpstreamTlsError};
 use super::upstream_metrics::{Counters, InFlight};
-use super::url::{UpstreamUrl, WeightedUpstream};
+use super::url::{UpstreamProtocol, UpstreamUrl, WeightedUpstream};
 use crate::body::Body;
 use crate::limits;
 use crate::server::Stopped;
@@ -119,17 +120,19 @@ pub(super) struct SendError {
     pub(super) failure: Failure,
     /// Why the request could be sent again, if it could.
     pub(super) setback: Option<Setback>,
+    /// Whether it should be sent on another connection.
+    is_stale: bool,
 }
 
 impl Upstream {
-    /// The application `upstream`, which is reached by `tls` if its protocol has TLS.
+    /// The application `upstream`, which is reached as `secured` says if its protocol has TLS.
     ///
     /// # Errors
     /// The settings of TLS cannot be used.
     pub(super) fn new(
         upstream: WeightedUpstream,
         config: &ProxyConfig,
-        tls: Option<&TlsConnectors>,
+        secured: &Secured,
         counters: Arc<Counters>,
     ) -> Result<Self, UpstreamTlsError> {
         let holders = match config.client_fields {
@@ -137,7 +140,7 @@ impl Upstream {
             ClientFields::Replace => SlotHolders::Networks,
         };
         let WeightedUpstream { url, weight } = upstream;
-        let dialer = Dialer::new(&url, config, tls)?;
+        let dialer = Dialer::new(&url, config, secured)?;
         Ok(Self {
             addresses: Arc::new(Addresses::new(&url, config, dialer)),
             id: Key::of(url.to_string().as_bytes()),
@@ -239,7 +242,8 @@ impl Upstream {
     }
 
     /// Sends a request with `content`, whose header for a version of HTTP `head` is, and waits for the header of the response. A
-    /// request for an Upgrade is sent over HTTP/1.1.
+    /// request for an Upgrade is sent over HTTP/1.1, and without its content, which follows the response; to an application of HTTP/3, it
+    /// is extended CONNECT.
     ///
     /// # Errors
     /// There is no response, or not in time.
@@ -251,19 +255,23 @@ impl Upstream {
     ) -> Result<Response<Body>, SendError> {
         let mut stale = 0;
         loop {
-            let need = match is_upgrade {
+            let need = match is_upgrade && self.url.protocol() != UpstreamProtocol::H3 {
                 true => Need::Http1,
                 // Connections that were idle may all have ended.
                 false if stale >= limits::MAX_ATTEMPTS => Need::New,
                 false => Need::Any,
             };
             let lease = self.lease(need).await?;
-            let is_reused = lease.is_reused();
-            let is_stale = |error: &SendError| is_reused && error.setback == Some(Setback::Unsent);
+            if !lease.is_reused() {
+                self.counters.on_connected(lease.version());
+            }
             let request = head(lease.version());
-            let request = request.map(|()| content.to_body());
-            match self.send_on(lease, request, content).await {
-                Err(error) if is_stale(&error) && content.is_whole() => stale += 1,
+            let request = request.map(|()| match need {
+                Need::Http1 => Body::empty(),
+                Need::Any | Need::New => content.to_body(),
+            });
+            match self.send_on(lease, request, content, stale).await {
+                Err(error) if error.is_stale && content.is_whole() => stale += 1,
                 Err(error) => return Err(error),
                 Ok(response) => {
                     self.health().on_response(Instant::now());
@@ -278,9 +286,11 @@ impl Upstream {
         lease: Lease,
         request: Request<Body>,
         content: &HeldBody,
+        stale: usize,
     ) -> Result<Response<Body>, SendError> {
         let begun = Instant::now();
         let is_reused = lease.is_reused();
+        let endpoint = lease.endpoint();
         let mut response = pin!(lease.send(request));
         let mut expected = Some(begun + CONTINUE_TIMEOUT);
         loop {
@@ -288,7 +298,17 @@ impl Upstream {
             let deadline = expected.map_or(last, |expected| expected.min(last));
             match timeout_at(deadline, response.as_mut()).await {
                 Ok(answered) => {
-                    return answered.map_err(|error| self.explain(&error, is_reused, content));
+                    return answered.map_err(|error| {
+                        if error.is_silent() {
+                            self.on_silence(&endpoint);
+                        }
+                        let is_stale = error.is_unsent
+                            && (is_reused || (error.is_rejected && stale < limits::MAX_ATTEMPTS));
+                        SendError {
+                            is_stale,
+                            ..self.explain(&error, is_reused, content)
+                        }
+                    });
                 }
                 Err(_) if expected.take().is_some() => content.open(),
                 Err(_)
@@ -298,6 +318,7 @@ impl Upstream {
                     return Err(SendError {
                         failure: Failure::ResponseTimeout(self.response_timeout),
                         setback: None,
+                        is_stale: false,
                     });
                 }
             }
@@ -320,7 +341,19 @@ impl Upstream {
                 None => Failure::ConnectTimeout(self.connect_timeout),
             },
             setback: Some(Setback::Unsent),
+            is_stale: false,
         })
+    }
+
+    /// A connection to `endpoint` ended because nothing arrived on it.
+    fn on_silence(&self, endpoint: &Weak<Endpoint>) {
+        if let Some(endpoint) = endpoint.upgrade() {
+            endpoint.on_failure(self.fail_time);
+        }
+        if self.addresses.have_failed() {
+            self.health().on_failure(Instant::now() + self.fail_time);
+            self.addresses.on_failure();
+        }
     }
 
     async fn lease_of_one(&self, need: Need) -> Result<Lease, DialError> {
@@ -342,10 +375,17 @@ impl Upstream {
     }
 
     fn explain(&self, error: &LeaseError, is_reused: bool, content: &HeldBody) -> SendError {
-        let LeaseError { error, is_unsent } = error;
+        let LeaseError {
+            error, is_unsent, ..
+        } = error;
+        let error = &**error as &(dyn std::error::Error + 'static);
         SendError {
+            is_stale: false,
             failure: match content.failure() {
                 Some(failure) => Failure::Content(failure),
+                None if lacks_connect(error) => Failure::Refused(
+                    "WebSockets to an application of HTTP/3 without extended CONNECT",
+                ),
                 None if is_too_large(error) => Failure::Response(format!(
                     "its header has more than {} bytes or {} fields",
                     self.max_header_bytes, self.max_header_fields

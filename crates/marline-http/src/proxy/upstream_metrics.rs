@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use http::Version;
 
 use super::failure::Failure;
 use super::upstream::Upstream;
@@ -35,9 +37,20 @@ const ERRORS: [&str; 7] = [
     "connection_limit_reached",
 ];
 
+/// The versions of HTTP of connections.
+const VERSIONS: [(Version, &str); 3] = [
+    (Version::HTTP_11, "1.1"),
+    (Version::HTTP_2, "2"),
+    (Version::HTTP_3, "3"),
+];
+
 /// The counters of an application.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
+    /// Connections that have opened, by version.
+    connections: [AtomicU64; VERSIONS.len()],
+    /// The place in [`VERSIONS`] of the last connection, counted from 1; 0 before the first.
+    last_version: AtomicUsize,
     requests: AtomicU64,
     repeated: AtomicU64,
     in_flight: AtomicU64,
@@ -63,6 +76,21 @@ impl Counters {
     /// Requests that have a place now.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight.load(Relaxed)
+    }
+
+    /// A connection has opened, over `version`.
+    pub(super) fn on_connected(&self, version: Version) {
+        let place = VERSIONS.iter().position(|(known, _)| *known == version);
+        if let Some(place) = place {
+            self.connections[place].fetch_add(1, Relaxed);
+            self.last_version.store(place + 1, Relaxed);
+        }
+    }
+
+    /// The version of HTTP of the last connection.
+    fn version(&self) -> Option<&'static str> {
+        let place = self.last_version.load(Relaxed).checked_sub(1)?;
+        VERSIONS.get(place).map(|(_, name)| *name)
     }
 
     /// A request is sent.
@@ -122,6 +150,7 @@ impl MetricsSource for UpstreamMetrics {
             UpstreamHealth {
                 upstream: url.clone(),
                 healthy: upstreams.any(|upstream| upstream.is_healthy()),
+                version: entry.counters.version(),
             }
         });
         health.collect()
@@ -156,6 +185,18 @@ impl MetricsSource for UpstreamMetrics {
         for (url, entry) in &*entries {
             let count = entry.counters.repeated.load(Relaxed);
             writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
+        }
+        let name = "marline_upstream_connections_total";
+        let help = "Connections to each application that have opened, by version of HTTP.";
+        metric_head(out, name, "counter", help)?;
+        for (url, entry) in &*entries {
+            for ((_, version), count) in VERSIONS.iter().zip(&entry.counters.connections) {
+                let count = count.load(Relaxed);
+                writeln!(
+                    out,
+                    "{name}{{upstream=\"{url}\",version=\"{version}\"}} {count}"
+                )?;
+            }
         }
         let name = "marline_upstream_in_flight";
         let help =

@@ -9,9 +9,10 @@ use super::balance::{
     Balance, Candidate, Key, WeightedTurns, least_requests, random_two, rendezvous,
 };
 use super::config::ProxyConfig;
-use super::tls::UpstreamTlsError;
+use super::tls::{Secured, UpstreamTlsError};
 use super::upstream::{Slot, Upstream};
 use super::upstream_metrics::UpstreamMetrics;
+use super::url::UpstreamProtocol;
 
 /// All applications of a proxy.
 pub(super) struct Upstreams {
@@ -34,13 +35,21 @@ impl Upstreams {
         metrics: &UpstreamMetrics,
     ) -> Result<Self, UpstreamTlsError> {
         let upstreams = &config.upstreams;
-        let mut urls = upstreams.iter().map(|upstream| &upstream.url);
-        let has_tls = urls.any(|url| url.protocol().is_encrypted());
-        let tls = has_tls.then(|| config.tls.connectors()).transpose()?;
+        let has = |protocol| {
+            let mut upstreams = upstreams.iter();
+            upstreams.any(|upstream| upstream.url.protocol() == protocol)
+        };
+        let mut secured = Secured::default();
+        if has(UpstreamProtocol::Https) {
+            secured.tcp = Some(config.tls.connectors()?);
+        }
+        if has(UpstreamProtocol::H3) {
+            secured.http3 = Some(Arc::new(config.tls.http3(config)?));
+        }
         let mut all = Vec::with_capacity(upstreams.len());
         for upstream in upstreams {
             let counters = metrics.counters(&upstream.url.to_string());
-            let upstream = Upstream::new(upstream.clone(), config, tls.as_ref(), counters)?;
+            let upstream = Upstream::new(upstream.clone(), config, &secured, counters)?;
             all.push(Arc::new(upstream));
         }
         metrics.show(&all);

@@ -19,10 +19,12 @@ pub enum UpstreamProtocol {
     H2c,
     /// HTTP/2 over TLS, or HTTP/1.1 if the application does not select HTTP/2 by ALPN.
     Https,
+    /// HTTP/3.
+    H3,
 }
 
 impl UpstreamProtocol {
-    const ALL: [Self; 3] = [Self::Http, Self::H2c, Self::Https];
+    const ALL: [Self; 4] = [Self::Http, Self::H2c, Self::Https, Self::H3];
 
     /// The scheme of its URLs.
     pub fn scheme(self) -> &'static str {
@@ -30,24 +32,25 @@ impl UpstreamProtocol {
             Self::Http => "http",
             Self::H2c => "h2c",
             Self::Https => "https",
+            Self::H3 => "h3",
         }
     }
 
     /// Whether TLS protects it.
     pub fn is_encrypted(self) -> bool {
-        self == Self::Https
+        matches!(self, Self::Https | Self::H3)
     }
 
     fn default_port(self) -> u16 {
         match self {
             Self::Http | Self::H2c => 80,
-            Self::Https => 443,
+            Self::Https | Self::H3 => 443,
         }
     }
 }
 
-/// An application that a proxy passes requests to: `http://HOST:PORT`, `https://HOST:PORT`, `h2c://HOST:PORT`, or
-/// `unix:PATH` and `h2c://unix:PATH` for a Unix socket.
+/// An application that a proxy passes requests to: `http://HOST:PORT`, `https://HOST:PORT`, `h2c://HOST:PORT`,
+/// `h3://HOST:PORT`, or `unix:PATH` and `h2c://unix:PATH` for a Unix socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpstreamUrl {
     protocol: UpstreamProtocol,
@@ -116,7 +119,7 @@ impl fmt::Display for UpstreamUrl {
 /// A text is not the URL of an application that a proxy can pass requests to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not an application: {reason}; write http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, or unix:PATH"
+    "{text:?} is not an application: {reason}; write http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, h3://HOST:PORT for HTTP/3, or unix:PATH"
 )]
 pub struct InvalidUpstream {
     text: String,
@@ -251,6 +254,7 @@ mod tests {
             ("http://app/", "http://app:80"),
             ("https://app", "https://app:443"),
             ("h2c://[::1]:50051", "h2c://[::1]:50051"),
+            ("h3://app", "h3://app:443"),
         ] {
             assert_eq!(text.parse::<UpstreamUrl>().unwrap().to_string(), shown);
         }
@@ -261,6 +265,7 @@ mod tests {
             ("http://user@app", "has a user"),
             ("", "not a URL"),
             ("https://unix:/run/app.sock", "without TLS"),
+            ("h3://unix:/run/app.sock", "without TLS"),
             ("unix:", "path of the socket is missing"),
         ] {
             let error = text.parse::<UpstreamUrl>().unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! WebSockets: extended CONNECT (RFC 8441, RFC 9220) of clients to an Upgrade of HTTP/1.1 at applications (RFC 6455).
+//! WebSockets: extended CONNECT (RFC 8441, RFC 9220) and Upgrades of clients to an Upgrade of HTTP/1.1 at applications (RFC
+//! 6455), or to extended CONNECT at those of HTTP/3.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -10,7 +11,7 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use hyper_util::rt::TokioIo;
-
+use marline_h3::Protocol;
 use sha1::{Digest, Sha1};
 
 use super::failure::{Failure, cause};
@@ -40,6 +41,15 @@ pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) -> Option<
     answer
 }
 
+/// Turns the header of a request for an Upgrade into that of extended CONNECT (RFC 9220); returns its protocol, or `None` for other
+/// requests.
+pub(super) fn ask_for_tunnel(headers: &mut HeaderMap) -> Option<Protocol> {
+    headers.remove(UPGRADE)?;
+    headers.remove(CONNECTION);
+    headers.remove(SEC_WEBSOCKET_KEY);
+    Protocol::new(WEBSOCKET)
+}
+
 /// The value of `Sec-WebSocket-Accept` for a key (RFC 6455, section 4.2.2).
 pub(super) fn accept(key: &HeaderValue) -> Option<HeaderValue> {
     let mut hash = Sha1::new();
@@ -61,7 +71,25 @@ pub(super) fn nonce() -> [u8; 16] {
 pub(super) struct Upgraded {
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
-    pub(super) task: Task,
+    /// Sends the content of the client; `None` if the connection of the application does.
+    pub(super) task: Option<Task>,
+}
+
+/// A tunnel through an application that has accepted extended CONNECT, which takes the content of the client as that of a request. `key`
+/// is that of a client that has asked for an Upgrade.
+pub(super) fn connected(mut response: Response<Body>, key: Option<&HeaderValue>) -> Upgraded {
+    let mut headers = std::mem::take(response.headers_mut());
+    fields::remove_hop_by_hop(&mut headers);
+    headers.remove(CONTENT_LENGTH);
+    headers.remove(SEC_WEBSOCKET_ACCEPT);
+    if let Some(accept) = key.and_then(accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    Upgraded {
+        headers,
+        body: response.into_body(),
+        task: None,
+    }
 }
 
 /// Joins `content`, sent by the client, with the connection of `response`. `accept` is the required value of
@@ -100,7 +128,7 @@ pub(super) async fn upgraded(
     Ok(Upgraded {
         headers,
         body,
-        task,
+        task: Some(task),
     })
 }
 

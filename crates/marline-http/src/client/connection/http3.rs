@@ -40,11 +40,12 @@ impl Http3Content {
     }
 }
 
-/// Sends a request, and waits for its response; interim ones are for the [`Interim`] of the request. Content is sent by a task of its own.
+/// Sends a request on `stream`, or else on one that it opens, and waits for its response; interim ones are for the [`Interim`] of the request. Content is sent by a task of its own.
 pub(super) async fn exchange(
     session: &Session<marline::Connection>,
     runtime: &RuntimeHandle,
     request: Request<Body>,
+    stream: Option<RequestStream<marline::Connection>>,
 ) -> Result<Response<Http3Content>, RequestError> {
     let (parts, body) = request.into_parts();
     let length = content_length(&parts.headers);
@@ -56,7 +57,13 @@ pub(super) async fn exchange(
     let RequestStream {
         mut sender,
         mut receiver,
-    } = RequestStream::open(session, &head).await?;
+    } = match stream {
+        Some(mut stream) => {
+            stream.begin(&head).await?;
+            stream
+        }
+        None => RequestStream::open(session, &head).await?,
+    };
     let upload = if body.is_end_stream() {
         sender.finish().await?;
         None

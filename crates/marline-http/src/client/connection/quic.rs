@@ -18,7 +18,6 @@ use crate::client::stall::Activity;
 use crate::client::target::Origin;
 use crate::client::{CertificateProblem, ClientConfig, ClientError, HttpVersion, Local};
 use crate::http3::{self, Begun};
-use crate::limits;
 use crate::runtime::RuntimeHandle;
 use crate::transport::{self, QlogBudget, QlogLimits};
 
@@ -37,6 +36,8 @@ pub(in crate::client) struct QuicClient {
     /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
     own_sockets: bool,
+    max_header_bytes: u32,
+    max_header_fields: usize,
     local: Option<Local>,
     endpoints: Mutex<Endpoints>,
     refusals: Arc<Refusals>,
@@ -76,6 +77,8 @@ impl QuicClient {
                 })
             }),
             own_sockets: config.own_sockets,
+            max_header_bytes: config.max_header_bytes,
+            max_header_fields: config.max_header_fields,
             local: config.network.local.clone(),
             endpoints: Mutex::default(),
             refusals,
@@ -206,12 +209,7 @@ impl QuicClient {
             self.keep(endpoint);
         }
         let remote = quic.remote_address();
-        let http3 = http3::config(
-            limits::MAX_HEADER_BYTES,
-            false,
-            &quic,
-            &self.config.transport,
-        );
+        let http3 = http3::config(self.max_header_bytes, false, &quic, &self.config.transport);
         let Begun { session, driver } = Begun::on(quic.clone(), Side::Client, &http3);
         self.runtime.spawn(driver.run());
         let paths = match self.config.transport.multipath {
@@ -230,6 +228,7 @@ impl QuicClient {
             remote,
             multipath: None,
             proxy: None,
+            max_header_fields: self.max_header_fields,
         };
         Connection::new(id, HttpVersion::Http3, opened)
     }

@@ -39,6 +39,8 @@ pub(in crate::client) struct TcpClient {
     sockets: Arc<dyn TcpSockets>,
     runtime: RuntimeHandle,
     stall_timeout: Option<Duration>,
+    max_header_bytes: u32,
+    max_header_fields: usize,
     local: Option<Local>,
     unix_socket: Option<PathBuf>,
     /// Opens streams that stand in for those of TLS.
@@ -87,6 +89,8 @@ impl TcpClient {
             },
             runtime,
             stall_timeout: config.stall_timeout,
+            max_header_bytes: config.max_header_bytes,
+            max_header_fields: config.max_header_fields,
             local: config.network.local.clone(),
             unix_socket: config.network.unix_socket.clone(),
             #[cfg(feature = "testing")]
@@ -122,6 +126,7 @@ impl TcpClient {
                 remote,
                 multipath: None,
                 proxy: None,
+                max_header_fields: self.max_header_fields,
             };
             return Ok(Connection::new(id, self.version, opened));
         }
@@ -157,6 +162,7 @@ impl TcpClient {
                 remote,
                 multipath: None,
                 proxy: None,
+                max_header_fields: self.max_header_fields,
             };
             return Ok(Connection::new(id, begun.version, opened));
         }
@@ -208,6 +214,7 @@ impl TcpClient {
             remote,
             multipath,
             proxy: proxy.filter(|_| is_read).cloned(),
+            max_header_fields: self.max_header_fields,
         };
         Ok(Connection::new(id, begun.version, opened))
     }
@@ -300,7 +307,7 @@ impl TcpClient {
             let (sender, connection) = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .adaptive_window(true)
-                .max_header_list_size(limits::MAX_HEADER_BYTES)
+                .max_header_list_size(self.max_header_bytes)
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;
@@ -309,8 +316,8 @@ impl TcpClient {
             Ok(Sender::Http2(sender))
         } else {
             let (sender, connection) = http1::Builder::new()
-                .max_buf_size(limits::MAX_HEADER_BYTES as usize)
-                .max_headers(limits::MAX_RESPONSE_FIELDS)
+                .max_buf_size(self.max_header_bytes as usize)
+                .max_headers(self.max_header_fields)
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;

@@ -41,7 +41,7 @@ impl Addresses {
         let host = url.host();
         let address = match (url.socket(), host.map(|host| host.as_str().parse())) {
             (Some(path), _) => Some(Address::Unix(path.to_owned())),
-            (_, Some(Ok(address))) => Some(Address::Tcp(address)),
+            (_, Some(Ok(address))) => Some(Address::Ip(address)),
             _ => None,
         };
         let mut addresses = Self {
@@ -95,6 +95,12 @@ impl Addresses {
         Ok(endpoints)
     }
 
+    /// Whether none could be reached a short time ago.
+    pub(super) fn have_failed(&self) -> bool {
+        let state = self.state();
+        state.endpoints.iter().all(|endpoint| endpoint.has_failed())
+    }
+
     /// None could be reached: they may be outdated.
     pub(super) fn on_failure(&self) {
         let mut state = self.state();
@@ -144,7 +150,7 @@ impl Addresses {
             ));
         }
         let mut state = self.state();
-        let found = found.into_iter().map(Address::Tcp);
+        let found = found.into_iter().map(Address::Ip);
         // Connections to addresses that it still has are kept.
         state.endpoints = found
             .map(|address| {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::client::conn::{http1, http2};
@@ -12,33 +13,47 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use super::http3::{Http3Connection, Http3Dialer, Http3Sender};
 use super::stream::Stream;
 use crate::body::Body;
-use crate::client::HttpVersion;
+use crate::client::{ClientError, HttpVersion, Origin};
 use crate::limits;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::failure::{Failure, cause};
-use crate::proxy::tls::{InvalidTlsName, TlsConnectors};
+use crate::proxy::tls::{InvalidTlsName, Secured, TlsConnectors};
 use crate::proxy::url::{UpstreamProtocol, UpstreamUrl};
 
 /// The place where an application listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Address {
-    Tcp(SocketAddr),
+    Ip(SocketAddr),
     Unix(PathBuf),
 }
 
-/// An open connection, on which requests are sent.
-#[derive(Debug)]
+/// An open connection for one request.
 pub(super) enum Sender {
     Http1(http1::SendRequest<Body>),
     Http2(http2::SendRequest<Body>),
+    Http3(Http3Sender),
+}
+
+/// An open connection that requests share.
+pub(super) enum Shared {
+    Http2(http2::SendRequest<Body>),
+    Http3(Http3Connection),
+}
+
+/// A connection that has opened.
+pub(super) enum Dialed {
+    Http1(http1::SendRequest<Body>),
+    Shared(Shared),
 }
 
 /// Opens connections to one application.
 pub(super) struct Dialer {
     protocol: UpstreamProtocol,
     tls: Option<Tls>,
+    http3: Option<Http3Dialer>,
     write_timeout: Duration,
     max_header_bytes: usize,
     max_header_fields: usize,
@@ -59,6 +74,9 @@ pub(in crate::proxy) enum DialError {
     /// It speaks another protocol.
     #[error(transparent)]
     Http(#[from] hyper::Error),
+    /// There is no connection of HTTP/3.
+    #[error(transparent)]
+    Http3(#[from] ClientError),
 }
 
 impl DialError {
@@ -80,8 +98,52 @@ impl DialError {
                 }
             }
             Self::Http(_) => {}
+            Self::Http3(error) if error.is_timeout() => return Failure::ConnectTimeout(limit),
+            Self::Http3(error @ ClientError::Certificate { .. }) => {
+                return Failure::Certificate(error.to_string());
+            }
+            Self::Http3(error @ ClientError::WrongProtocol { .. }) => {
+                return Failure::Tls(error.to_string());
+            }
+            Self::Http3(ClientError::Connect { cause, .. }) => {
+                return Failure::Connect(cause.to_string());
+            }
+            Self::Http3(_) => {}
         }
         Failure::Connect(cause(&self))
+    }
+}
+
+impl Shared {
+    /// The connection for one more request; `None` if the application allows none now.
+    pub(super) fn try_sender(&self) -> Option<Sender> {
+        match self {
+            Self::Http2(sender) => Some(Sender::Http2(sender.clone())),
+            Self::Http3(connection) => connection.try_sender().map(Sender::Http3),
+        }
+    }
+
+    /// The connection for one more request, which may have to wait for those before it.
+    pub(super) fn sender(&self) -> Sender {
+        match self {
+            Self::Http2(sender) => Sender::Http2(sender.clone()),
+            Self::Http3(connection) => Sender::Http3(connection.sender()),
+        }
+    }
+
+    /// Connections of its kind that one address may have.
+    pub(super) fn most(&self) -> usize {
+        match self {
+            Self::Http2(_) => 1,
+            Self::Http3(_) => limits::MAX_UPSTREAM_HTTP3_CONNECTIONS,
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Http2(sender) => sender.is_closed(),
+            Self::Http3(connection) => connection.is_closed(),
+        }
     }
 }
 
@@ -94,35 +156,40 @@ impl fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Opens connections to the application at `url`, by `tls` if its protocol has TLS.
+    /// Opens connections to the application at `url`, as `secured` says if its protocol has TLS.
     ///
     /// # Errors
     /// Its host is not a name that a certificate can have.
     pub(super) fn new(
         url: &UpstreamUrl,
         config: &ProxyConfig,
-        tls: Option<&TlsConnectors>,
+        secured: &Secured,
     ) -> Result<Self, InvalidTlsName> {
-        let tls = match tls.filter(|_| url.protocol().is_encrypted()) {
-            None => None,
-            Some(connectors) => Some(Tls {
-                connectors: connectors.clone(),
-                name: config.tls.name_of(url.authority().host())?,
-            }),
-        };
-        // As much as all streams together, so that unread ones do not block the others.
-        let streams = u32::try_from(config.max_requests).unwrap_or(u32::MAX);
-        let connection_window = limits::UPSTREAM_STREAM_WINDOW
-            .saturating_mul(streams)
-            .min(limits::LARGEST_HTTP2_WINDOW);
+        let (mut tls, mut http3) = (None, None);
+        if url.protocol().is_encrypted() {
+            let authority = url.authority();
+            let name = config.tls.name_of(authority.host())?;
+            let client = secured.http3.as_ref();
+            match client.filter(|_| url.protocol() == UpstreamProtocol::H3) {
+                Some(client) => {
+                    let origin = Origin::named(&name, authority);
+                    http3 = Some(Http3Dialer::new(Arc::clone(client), origin));
+                }
+                None => {
+                    let connectors = secured.tcp.clone();
+                    tls = connectors.map(|connectors| Tls { connectors, name });
+                }
+            }
+        }
         Ok(Self {
             protocol: url.protocol(),
             tls,
+            http3,
             // By then, the wait for the response has ended.
             write_timeout: config.response_timeout.max(config.idle_timeout),
             max_header_bytes: config.max_header_bytes,
             max_header_fields: config.max_header_fields,
-            connection_window,
+            connection_window: config.connection_window(),
         })
     }
 
@@ -130,9 +197,13 @@ impl Dialer {
     ///
     /// # Errors
     /// Nothing listens there, TLS does not accept it, or it speaks another protocol.
-    pub(super) async fn dial(&self, address: &Address, http1: bool) -> Result<Sender, DialError> {
+    pub(super) async fn dial(&self, address: &Address, http1: bool) -> Result<Dialed, DialError> {
         match address {
-            Address::Tcp(address) => {
+            Address::Ip(address) => {
+                if let Some(http3) = &self.http3 {
+                    let connection = http3.dial(*address).await?;
+                    return Ok(Dialed::Shared(Shared::Http3(connection)));
+                }
                 let stream = TcpStream::connect(address).await?;
                 // It fails if the connection has ended.
                 let _ = stream.set_nodelay(true);
@@ -148,7 +219,7 @@ impl Dialer {
         }
     }
 
-    async fn secure<S>(&self, stream: S, http1: bool) -> Result<Sender, DialError>
+    async fn secure<S>(&self, stream: S, http1: bool) -> Result<Dialed, DialError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -156,7 +227,7 @@ impl Dialer {
         let Some(tls) = &self.tls else {
             return match self.protocol {
                 UpstreamProtocol::H2c => self.speak_http2(stream).await,
-                UpstreamProtocol::Http | UpstreamProtocol::Https => self.speak_http1(stream).await,
+                _ => self.speak_http1(stream).await,
             };
         };
         let connector = match http1 {
@@ -171,7 +242,7 @@ impl Dialer {
         }
     }
 
-    async fn speak_http1<S>(&self, stream: S) -> Result<Sender, DialError>
+    async fn speak_http1<S>(&self, stream: S) -> Result<Dialed, DialError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -182,10 +253,10 @@ impl Dialer {
             .await?;
         // Errors of the connection are returned by its requests.
         tokio::spawn(connection.with_upgrades());
-        Ok(Sender::Http1(sender))
+        Ok(Dialed::Http1(sender))
     }
 
-    async fn speak_http2<S>(&self, stream: S) -> Result<Sender, DialError>
+    async fn speak_http2<S>(&self, stream: S) -> Result<Dialed, DialError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -198,6 +269,6 @@ impl Dialer {
             .handshake(TokioIo::new(stream))
             .await?;
         tokio::spawn(connection);
-        Ok(Sender::Http2(sender))
+        Ok(Dialed::Shared(Shared::Http2(sender)))
     }
 }

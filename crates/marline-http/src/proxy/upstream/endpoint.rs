@@ -6,14 +6,17 @@ use std::time::Duration;
 use http::{Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
+use marline::ConnectionError;
 use tokio::sync::Mutex as Turns;
 use tokio::time::{Instant, sleep};
 
-use super::dial::{Address, DialError, Dialer, Sender};
-use crate::body::{Body, with_source};
+use super::dial::{Address, DialError, Dialed, Dialer, Sender, Shared};
+use crate::body::{Body, BoxError, with_source};
+use crate::client::ClientError;
+use crate::http3::RequestError;
 
-/// An address of an application. Connections to it are kept while they are idle, and shared if they are of HTTP/2.
-#[derive(Debug)]
+/// An address of an application. Connections to it are kept while they are idle, and shared if they are of HTTP/2 or
+/// HTTP/3.
 pub(super) struct Endpoint {
     address: Address,
     dialer: Arc<Dialer>,
@@ -24,12 +27,13 @@ pub(super) struct Endpoint {
     opening: Turns<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// Connections of HTTP/1.1 without a request, the one that was used last at the end.
     idle: Vec<Kept<http1::SendRequest<Body>>>,
-    /// The connection that requests share.
-    shared: Option<Kept<Sender>>,
+    /// The connections that requests share, the newest first. There are several if requests are more than the application allows on
+    /// one of HTTP/3.
+    shared: Vec<Kept<Shared>>,
     /// Whether connections carry one request at a time; unknown before the first.
     is_http1: Option<bool>,
     /// The time until which other addresses are preferred, as it could not be reached.
@@ -39,7 +43,6 @@ struct State {
 }
 
 /// A connection that is kept, and the time when it was last used.
-#[derive(Debug)]
 struct Kept<S> {
     sender: S,
     used: Instant,
@@ -66,9 +69,11 @@ pub(super) struct Lease {
 
 /// A request had no response.
 pub(super) struct LeaseError {
-    pub(super) error: hyper::Error,
-    /// Whether nothing of the request was sent.
+    pub(super) error: BoxError,
+    /// Whether the application has processed nothing of the request.
     pub(super) is_unsent: bool,
+    /// Whether it got the request, and refused to process it on this connection.
+    pub(super) is_rejected: bool,
 }
 
 impl Endpoint {
@@ -127,21 +132,27 @@ impl Endpoint {
         };
         // Another request may have opened one in the meantime.
         if opening.is_some()
-            && let Some(sender) = kept()
+            && let Some(sender) = kept().or_else(|| self.crowded())
         {
             return Ok(self.leased(sender, true));
         }
         let _opening = opening.filter(|_| may_share());
-        let sender = self.dialer.dial(&self.address, need == Need::Http1).await?;
+        let dialed = self.dialer.dial(&self.address, need == Need::Http1).await?;
         let mut state = self.state();
         state.failed_until = None;
         if need != Need::Http1 {
-            state.is_http1 = Some(matches!(sender, Sender::Http1(_)));
+            state.is_http1 = Some(matches!(dialed, Dialed::Http1(_)));
         }
-        if let Some(sender) = sender.to_share() {
-            state.shared = Some(Kept::now(sender));
-            self.sweep(&mut state);
-        }
+        let sender = match dialed {
+            Dialed::Http1(sender) => Sender::Http1(sender),
+            Dialed::Shared(shared) => {
+                let (sender, most) = (shared.sender(), shared.most());
+                state.shared.insert(0, Kept::now(shared));
+                state.shared.truncate(most);
+                self.sweep(&mut state);
+                sender
+            }
+        };
         drop(state);
         Ok(self.leased(sender, false))
     }
@@ -154,16 +165,29 @@ impl Endpoint {
         }
     }
 
-    /// The connection that requests share, if it is open.
+    /// A connection that requests share, if one is open and the application allows one more request on it.
     fn shared(&self) -> Option<Sender> {
         let mut state = self.state();
-        let shared = state.shared.as_mut()?;
-        if shared.sender.is_closed() || shared.used.elapsed() >= self.keep_alive {
-            state.shared = None;
+        let is_usable =
+            |one: &Kept<Shared>| !one.sender.is_closed() && one.used.elapsed() < self.keep_alive;
+        state.shared.retain(is_usable);
+        state.shared.iter_mut().find_map(|one| {
+            let sender = one.sender.try_sender()?;
+            one.used = Instant::now();
+            Some(sender)
+        })
+    }
+
+    /// The connection among all that there may be that was not used for the longest time: a request waits for others there.
+    fn crowded(&self) -> Option<Sender> {
+        let mut state = self.state();
+        let count = state.shared.len();
+        let one = state.shared.iter_mut().min_by_key(|one| one.used)?;
+        if count < one.sender.most() {
             return None;
         }
-        shared.used = Instant::now();
-        shared.sender.to_share()
+        one.used = Instant::now();
+        Some(one.sender.sender())
     }
 
     /// A connection of HTTP/1.1 that is open and has no request.
@@ -202,8 +226,8 @@ impl Endpoint {
             .retain(|idle| idle.used.elapsed() < self.keep_alive);
         state
             .shared
-            .take_if(|shared| shared.used.elapsed() >= self.keep_alive);
-        state.is_swept = !state.idle.is_empty() || state.shared.is_some();
+            .retain(|shared| shared.used.elapsed() < self.keep_alive);
+        state.is_swept = !state.idle.is_empty() || !state.shared.is_empty();
         state.is_swept
     }
 }
@@ -229,30 +253,19 @@ impl<S> Kept<S> {
     }
 }
 
-impl Sender {
-    /// The same connection for another request, if it carries several at a time.
-    fn to_share(&self) -> Option<Self> {
-        match self {
-            Self::Http1(_) => None,
-            Self::Http2(sender) => Some(Self::Http2(sender.clone())),
-        }
-    }
-
-    fn is_closed(&self) -> bool {
-        match self {
-            Self::Http1(sender) => sender.is_closed(),
-            Self::Http2(sender) => sender.is_closed(),
-        }
-    }
-}
-
 impl Lease {
     /// The version of HTTP that it uses.
     pub(super) fn version(&self) -> Version {
         match &self.sender {
             Sender::Http1(_) => Version::HTTP_11,
             Sender::Http2(_) => Version::HTTP_2,
+            Sender::Http3(_) => Version::HTTP_3,
         }
+    }
+
+    /// The address that it leads to, as long as that is used.
+    pub(super) fn endpoint(&self) -> Weak<Endpoint> {
+        Weak::clone(&self.endpoint)
     }
 
     /// Whether it was open before, so that it may have ended in the meantime.
@@ -278,10 +291,15 @@ impl Lease {
                 sender.ready().await.map_err(LeaseError::unsent)?;
                 sender.try_send_request(request).await
             }
+            Sender::Http3(sender) => {
+                let response = sender.send(request).await;
+                return response.map_err(LeaseError::of_http3);
+            }
         };
         let response = response.map_err(|mut error| LeaseError {
             is_unsent: error.take_message().is_some(),
-            error: error.into_error(),
+            is_rejected: false,
+            error: error.into_error().into(),
         })?;
         Ok(response.map(|body| Body::new(body.map_err(with_source))))
     }
@@ -290,8 +308,29 @@ impl Lease {
 impl LeaseError {
     fn unsent(error: hyper::Error) -> Self {
         Self {
-            error,
+            error: error.into(),
             is_unsent: true,
+            is_rejected: false,
+        }
+    }
+
+    /// Whether the connection ended because no packet of the application arrived any more.
+    pub(super) fn is_silent(&self) -> bool {
+        let lost = self.error.downcast_ref();
+        matches!(lost, Some(RequestError::Lost(ConnectionError::IdleTimeout)))
+    }
+
+    fn of_http3(error: ClientError) -> Self {
+        let error = match error {
+            ClientError::NoResponse { cause } => cause,
+            other => other.into(),
+        };
+        let cause = error.downcast_ref::<RequestError>();
+        let is_unsent = cause.is_some_and(RequestError::is_unprocessed);
+        Self {
+            error,
+            is_unsent,
+            is_rejected: is_unsent,
         }
     }
 }

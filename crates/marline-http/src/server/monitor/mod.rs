@@ -206,6 +206,8 @@ pub struct UpstreamHealth {
     pub upstream: String,
     /// Whether it is.
     pub healthy: bool,
+    /// The version of HTTP of the last connection to it; `None` before the first.
+    pub version: Option<&'static str>,
 }
 
 fn health(context: &Context) -> Response<Body> {

@@ -6,6 +6,7 @@ mod budgets;
 mod forward;
 mod gateway;
 mod hostile;
+mod http3;
 mod interim;
 mod messages;
 mod pipes;

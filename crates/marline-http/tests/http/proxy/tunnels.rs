@@ -132,7 +132,7 @@ async fn a_websocket_over_http2_is_one_at_the_application() {
 }
 
 /// The content of a request that a test writes while it is sent.
-struct RawValue(mpsc::UnboundedReceiver<&'static str>);
+pub(super) struct RawValue(pub(super) mpsc::UnboundedReceiver<&'static str>);
 
 impl http_body::Body for RawValue {
     type Data = Bytes;
@@ -167,7 +167,7 @@ async fn a_websocket_over_http3_is_one_at_the_application() {
 }
 
 /// Sends an extended CONNECT over HTTP/3.
-async fn connect(
+pub(super) async fn connect(
     server: &TestServer,
     body: Body,
 ) -> http::Response<marline_http::client::Download> {
