@@ -5,6 +5,7 @@
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment, with reports in lab-results/: continues, and says before what it takes
+#   make gallery      a page with a picture of each experiment that was run, ready to publish: target/gallery/index.html
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         what is given to others, in target/packages: static binaries, a package for Debian, a wheel, checksums
 #   make dist-check   the same on a bare Debian: installs, serves, fetches, and leaves nothing (as root)
@@ -30,7 +31,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
+.PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments gallery deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop virtual-time
 
 help:
@@ -81,6 +82,9 @@ dist-check:
 experiments:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@$(PYTHON) tools/experiments.py target/release/marline
+
+gallery:
+	@$(PYTHON) tools/gallery.py $(RESULTS)
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps

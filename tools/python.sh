@@ -23,8 +23,8 @@ environment() {
 check() {
     tools=$PWD/$bin
     cd python
-    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../packaging
-    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../packaging
+    "$tools/ruff" format --no-cache --check --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../tools/gallery.py ../packaging
+    "$tools/ruff" check --no-cache --config pyproject.toml . ../tools/flows ../tools/bench_servers ../tools/limits.py ../tools/gallery.py ../packaging
     "$tools/mypy" --cache-dir ../target/mypy
     # By itself, because tools/flows has a __main__.py, too.
     "$tools/mypy" --cache-dir ../target/mypy ../tools/bench_servers/*.py
