@@ -13,12 +13,13 @@ use marline_http::proxy::{
     AllowedHost, ForwardConfig, GatewayConfig, HostName, Hosts, PipeMetrics, forward_proxy, gateway,
 };
 use marline_http::server::{
-    AlsoListen, MetricsSource, Server, ServerConfig, Site, raise_open_file_limit,
+    AlsoListen, GivenSockets, MetricsSource, Server, ServerConfig, Site, raise_open_file_limit,
 };
 
 use crate::failure::Failure;
 use crate::listen::{Listen, MetricsListen};
 use crate::pipes::PipeFlags;
+use crate::server::given::refuse_unused;
 use crate::server::{ErrorLog, ServerLogs, ServiceManager, Signals};
 use crate::tls::TlsFlags;
 use crate::transport::{RESEARCH, TransportFlags};
@@ -141,11 +142,11 @@ pub(crate) struct Arguments {
     logs: ServerLogs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments, given: GivenSockets) -> Result<(), Failure> {
     raise_open_file_limit();
     let error_log = arguments.logs.open_error_log()?;
     error_log.install();
-    let served = serve(&arguments, &error_log).await;
+    let served = serve(&arguments, given, &error_log).await;
     if let Err(failure) = &served {
         error_log.ended(failure);
     }
@@ -153,8 +154,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     served
 }
 
-async fn serve(arguments: &Arguments, error_log: &ErrorLog) -> Result<(), Failure> {
-    let listen = arguments.listen.unwrap_or(LISTEN.into());
+async fn serve(
+    arguments: &Arguments,
+    mut given: GivenSockets,
+    error_log: &ErrorLog,
+) -> Result<(), Failure> {
+    let metrics = arguments.metrics.map(MetricsListen::addresses);
+    let is_free = |address: &SocketAddr| !metrics.is_some_and(|metrics| metrics.has(*address));
+    let default = given.addresses().into_iter().find(is_free);
+    let default = default.unwrap_or(LISTEN);
+    let listen = arguments.listen.unwrap_or(default.into());
     check_address(arguments, listen)?;
     let signals = Signals::listen()?;
     let manager = ServiceManager::of_environment()?;
@@ -164,16 +173,16 @@ async fn serve(arguments: &Arguments, error_log: &ErrorLog) -> Result<(), Failur
         .also_listen
         .extend(listen.also.map(AlsoListen::IfPresent));
     config.more_metrics = more_metrics;
-    let metrics = arguments.metrics.map(MetricsListen::addresses);
     config.metrics = metrics.map(|listen| listen.first);
     config
         .also_metrics
         .extend(metrics.and_then(|listen| listen.also));
     config.access_log = arguments.logs.open_access_log()?;
     let access_log = config.access_log.clone();
-    let server = Server::bind(config)
+    let server = Server::bind_given(config, &mut given)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
+    refuse_unused(&given, server.local_addrs())?;
     for address in server.metrics_addrs() {
         error_log.announce(&format!("metrics on http://{address}/metrics"));
     }

@@ -68,9 +68,15 @@ pub fn main() -> ExitCode {
         Err(error) => return usage::of_arguments(&error, &Cli::command()),
     };
     let done = match cli.verb {
-        Verb::Serve(arguments) => server::run(arguments),
-        Verb::Proxy(arguments) => server::run(*arguments),
-        Verb::Gateway(arguments) => in_runtime(gateway::run(arguments)),
+        Verb::Serve(arguments) => {
+            server::given::take().and_then(|given| server::run(arguments, given))
+        }
+        Verb::Proxy(arguments) => {
+            server::given::take().and_then(|given| server::run(*arguments, given))
+        }
+        Verb::Gateway(arguments) => {
+            server::given::take().and_then(|given| in_runtime(gateway::run(arguments, given)))
+        }
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => in_runtime(check::run(arguments)),
         Verb::Get(arguments) => in_runtime(get::run(*arguments)),

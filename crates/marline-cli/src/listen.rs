@@ -47,6 +47,12 @@ impl Listen {
         }
     }
 
+    /// Whether `address` is one of these.
+    pub(crate) fn has(self, address: SocketAddr) -> bool {
+        let also = self.also.map(|ip| SocketAddr::new(ip, self.first.port()));
+        address == self.first || Some(address) == also
+    }
+
     /// Whether only programs of this host reach it.
     pub(crate) fn is_loopback(self) -> bool {
         let mut addresses = self.also.into_iter().chain([self.first.ip()]);

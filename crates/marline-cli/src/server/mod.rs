@@ -3,6 +3,7 @@
 
 mod account;
 pub(crate) mod certificates;
+pub(crate) mod given;
 mod identity;
 mod logs;
 mod manager;
@@ -22,7 +23,7 @@ use marline_certificates::{AcmeConfig, AcmeContact, Prepared};
 use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AlsoListen, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
+    AlsoListen, GivenSockets, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
     raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{HostPattern, TlsVersion, limits};
@@ -187,24 +188,28 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
     fn needs_restart(&self, then: &Self) -> Vec<&'static str>;
 }
 
-/// Runs the server of a verb until it is stopped.
+/// Runs the server of a verb until it is stopped. It serves at the sockets that are `given`, where they fit.
 ///
 /// # Errors
 /// It cannot start, or its endpoint has failed.
-pub(crate) fn run<S: Serving>(arguments: S) -> Result<(), Failure> {
+pub(crate) fn run<S: Serving>(arguments: S, given: GivenSockets) -> Result<(), Failure> {
     raise_open_file_limit();
     report_panics_in_one_line();
-    let flags = Wanted::read(arguments.clone())?.flags;
+    let flags = Wanted::read(arguments.clone(), &[])?.flags;
     let account = Account::find(flags.user.as_deref(), flags.group.as_deref())?;
     // There are no threads before the runtime.
     let privileges = match account {
         Some(account) => account.assume()?,
         None => Privileges::unchanged(),
     };
-    in_runtime(start(arguments, privileges))
+    in_runtime(start(arguments, given, privileges))
 }
 
-async fn start<S: Serving>(arguments: S, privileges: Privileges) -> Result<(), Failure> {
+async fn start<S: Serving>(
+    arguments: S,
+    given: GivenSockets,
+    privileges: Privileges,
+) -> Result<(), Failure> {
     let signals = Signals::listen()?;
     let user = privileges.user().map(str::to_owned);
     let as_user = |failure: Failure| match (failure, &user) {
@@ -214,10 +219,12 @@ async fn start<S: Serving>(arguments: S, privileges: Privileges) -> Result<(), F
         (failure, _) => failure,
     };
     // Read again, as the user who has to read it at each reload.
-    let first = Wanted::read(arguments.clone()).map_err(as_user)?;
+    let addresses = given.addresses();
+    let read = move || Wanted::read(arguments.clone(), &addresses);
+    let first = read().map_err(as_user)?;
     let error_log = first.flags.logs.open_error_log().map_err(as_user)?;
     error_log.install();
-    let served = serve(arguments, first, signals, privileges, &error_log).await;
+    let served = serve(read, first, given, signals, privileges, &error_log).await;
     let served = served.map_err(as_user);
     if let Err(failure) = &served {
         error_log.ended(failure);
@@ -227,8 +234,9 @@ async fn start<S: Serving>(arguments: S, privileges: Privileges) -> Result<(), F
 }
 
 async fn serve<S: Serving>(
-    arguments: S,
+    read: impl Fn() -> Result<Wanted<S>, Failure> + Send + Sync + 'static,
     first: Wanted<S>,
+    mut given: GivenSockets,
     signals: Signals,
     privileges: Privileges,
     error_log: &ErrorLog,
@@ -259,17 +267,18 @@ async fn serve<S: Serving>(
     config.state.clone_from(&kept.state);
     let identity = config.identity.clone();
     let access_log = Arc::new(Mutex::new(config.access_log.clone()));
-    let server = Server::bind(config)
+    let server = Server::bind_given(config, &mut given)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
     let handle = server.handle();
     let redirecting = match first.redirecting(server.local_addr().port(), &kept) {
         None => None,
         Some(config) => {
-            let redirecting = Server::bind(config).await;
+            let redirecting = Server::bind_given(config, &mut given).await;
             Some(redirecting.map_err(|error| Failure::Failed(error.to_string()))?)
         }
     };
+    given::refuse_unused(&given, server.local_addrs())?;
     privileges.drop_all()?;
     let pid_file = first.flags.pid_file.as_deref();
     let pid_file = pid_file.map(PidFile::write).transpose()?;
@@ -296,7 +305,7 @@ async fn serve<S: Serving>(
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
     tokio::spawn(signals.follow(handle.clone(), manager, move || {
-        let wanted = Wanted::read(arguments.clone())?;
+        let wanted = read()?;
         let Configured {
             server: config,
             certificates: prepared,
@@ -458,8 +467,9 @@ impl ServerFlags {
 }
 
 impl<S: Serving> Wanted<S> {
-    /// Reads the configuration file, which the flags may name and take precedence over.
-    fn read(mut serving: S) -> Result<Self, Failure> {
+    /// Reads the configuration file, which the flags may name and take precedence over. Without addresses to listen on, these
+    /// are the `given` ones that are not for anything else.
+    fn read(mut serving: S, given: &[SocketAddr]) -> Result<Self, Failure> {
         let mut file = match &serving.flags().config {
             Some(path) => ConfigFile::read(path, S::KEYS)?,
             None => ConfigFile::default(),
@@ -474,6 +484,14 @@ impl<S: Serving> Wanted<S> {
         if !wanted.certificates(&wanted.sites()?)?.is_empty() {
             let flags = &mut wanted.flags;
             certificates::default_addresses(&mut flags.listen, &mut flags.redirect_http);
+        }
+        let flags = &mut wanted.flags;
+        if flags.listen.is_empty() {
+            let metrics = flags.metrics.map(MetricsListen::addresses);
+            let others = [flags.redirect_http, metrics];
+            let is_other = |address| others.iter().flatten().any(|other| other.has(address));
+            let free = given.iter().filter(|address| !is_other(**address));
+            flags.listen = free.map(|address| Listen::from(*address)).collect();
         }
         Ok(wanted)
     }
@@ -702,6 +720,6 @@ impl<S: Serving> Wanted<S> {
             certificates: OpenCertificates::new(None, false)?,
             history: None,
         };
-        Ok(Self::read(serving)?.config(&kept)?.server)
+        Ok(Self::read(serving, &[])?.config(&kept)?.server)
     }
 }

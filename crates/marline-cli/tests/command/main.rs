@@ -37,6 +37,8 @@ mod requests;
 mod service;
 #[cfg(target_os = "linux")]
 mod signal;
+#[cfg(target_os = "linux")]
+mod sockets;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));

@@ -20,6 +20,7 @@ mod exchange;
 mod exposition;
 mod files;
 mod generated;
+mod given;
 mod h3;
 mod idle;
 mod metrics;
@@ -72,6 +73,7 @@ pub use self::exchange::{EarlyData, Tunnel};
 pub use self::exposition::head as metric_head;
 pub use self::files::{Directory, DirectoryEntry, directory};
 pub use self::generated::{GeneratedObject, generated};
+pub use self::given::{GivenSockets, UnusedSocket};
 pub use self::metrics::{Metrics, MetricsSource, SiteName};
 pub use self::monitor::{UpstreamHealth, serve_metrics};
 pub use self::panics::report_panics_in_one_line;
@@ -209,28 +211,42 @@ impl Server {
     /// # Errors
     /// A port is in use, the certificate does not match the key, or there is no runtime.
     pub async fn bind(config: ServerConfig) -> Result<Self, ServeError> {
+        Self::bind_given(config, &mut GivenSockets::default()).await
+    }
+
+    /// [`bind`](Self::bind), except that sockets at its addresses are taken from `given`. There are as many workers as sockets at
+    /// one address at least. If there are more, they share one of TCP, and more of UDP are bound beside it, unless the system
+    /// refuses: then fewer serve HTTP/3.
+    ///
+    /// # Errors
+    /// See [`bind`](Self::bind).
+    pub async fn bind_given(
+        config: ServerConfig,
+        given: &mut GivenSockets,
+    ) -> Result<Self, ServeError> {
         let runtime = RuntimeHandle::new(config.runtime.clone()).map_err(ServeError::Runtime)?;
         let attempts = match config.listen.port() {
-            0 => limits::PORT_ATTEMPTS,
+            0 if given.is_empty() => limits::PORT_ATTEMPTS,
             _ => 1,
         };
         let metrics = Arc::new(Metrics::of(&config.quic.transport));
-        let open = Descriptors::of_process(&config.limits, config.workers);
+        let workers = config.workers.max(given.workers());
+        let open = Descriptors::of_process(&config.limits, workers);
         let logs = Logs::new(open.qlog, &config.limits);
         let mut attempt = 1;
-        let workers = Workers::start(config.workers, &runtime).map_err(ServeError::Runtime)?;
+        let workers = Workers::start(workers, &runtime).map_err(ServeError::Runtime)?;
         let Sockets {
             addresses,
             tcp,
             quic,
             endpoints,
         } = loop {
-            match open_sockets(&config, &workers, &metrics, &logs).await {
+            match open_sockets(&config, given, &workers, &metrics, &logs).await {
                 Err(ServeError::Listen { .. }) if attempt < attempts => attempt += 1,
                 sockets => break sockets?,
             }
         };
-        let metrics_pages = open_metrics(&config, &runtime)?;
+        let metrics_pages = open_metrics(&config, given, &runtime)?;
         let has_tls = config.protocols.http1 || config.protocols.http2;
         let tls = match tcp.is_empty() || !has_tls {
             true => None,
@@ -475,6 +491,7 @@ struct Sockets {
 
 async fn open_sockets(
     config: &ServerConfig,
+    given: &mut GivenSockets,
     workers: &Workers,
     metrics: &Metrics,
     logs: &Logs,
@@ -486,7 +503,7 @@ async fn open_sockets(
         endpoints: Vec::new(),
     };
     sockets
-        .open(config.listen, config, workers, metrics, logs)
+        .open(config.listen, config, given, workers, metrics, logs)
         .await?;
     let port = sockets.addresses[0].port();
     for also in &config.also_listen {
@@ -499,7 +516,7 @@ async fn open_sockets(
             continue;
         }
         sockets
-            .open(address, config, workers, metrics, logs)
+            .open(address, config, given, workers, metrics, logs)
             .await?;
     }
     Ok(sockets)
@@ -508,12 +525,18 @@ async fn open_sockets(
 /// The sockets of the page of metrics.
 fn open_metrics(
     config: &ServerConfig,
+    given: &mut GivenSockets,
     runtime: &RuntimeHandle,
 ) -> Result<Vec<TcpListener>, ServeError> {
     let Some(first) = config.metrics else {
         return Ok(Vec::new());
     };
-    let listen = |address| listen_tcp(address, runtime);
+    let mut listen = |address| match given.take_tcp(address).pop() {
+        Some(given) => {
+            TcpListener::from_std(given).map_err(|cause| not_listening("TCP", address, cause))
+        }
+        None => listen_tcp(address, runtime),
+    };
     let mut sockets = vec![listen(first)?];
     let port = sockets[0]
         .local_addr()
@@ -537,6 +560,7 @@ impl Sockets {
         &mut self,
         mut address: SocketAddr,
         config: &ServerConfig,
+        given: &mut GivenSockets,
         workers: &Workers,
         metrics: &Metrics,
         logs: &Logs,
@@ -547,18 +571,21 @@ impl Sockets {
                 true => TcpProtocol::Multipath,
                 false => TcpProtocol::Tcp,
             };
-            let sockets = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
-            let bound = bind_tcp(address, workers, sockets, protocol)?;
-            address = bound[0].local_addr().unwrap_or(address);
+            let factory = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
+            let failed = |cause| not_listening("TCP", address, cause);
+            let given = given.take_tcp(address);
+            let sockets = match given.is_empty() {
+                true => listen_all(bind_tcp(address, workers, factory, protocol)?, workers),
+                false => share_given(&given, workers),
+            };
+            let sockets = sockets.map_err(failed)?;
+            address = sockets[0].local_addr().unwrap_or(address);
             let alt_svc = format!("h3=\":{}\"; ma=86400", address.port());
             let alt_svc = HeaderValue::try_from(alt_svc).ok();
             let alt_svc = alt_svc.filter(|_| protocols.http3);
-            for (number, socket) in bound.into_iter().enumerate() {
-                let _runtime = workers.all()[number].enter();
-                let socket = socket.listen(tcp_sockets::BACKLOG);
-                let socket = socket.map_err(|cause| not_listening("TCP", address, cause))?;
+            for (worker, socket) in sockets.into_iter().enumerate() {
                 self.tcp.push(OfWorker {
-                    worker: number,
+                    worker,
                     listener: tcp::Listener::new(socket, alt_svc.clone()),
                 });
             }
@@ -569,7 +596,8 @@ impl Sockets {
             let sessions = KeptSessions::new(address);
             let stored = sessions.of(config.state.as_deref(), config)?;
             let settings = quic::server_config(config, runtime, counting, stored, &logs.budget)?;
-            let endpoints = quic::server_endpoints(config, &settings, address, workers)?;
+            let given = given.take_udp(address);
+            let endpoints = quic::server_endpoints(config, &settings, address, given, workers)?;
             address = endpoints[0].local_addr();
             for (worker, endpoint) in endpoints.iter().enumerate() {
                 self.quic.push(OfWorker {
@@ -604,6 +632,27 @@ fn bind_tcp(
         false => Err(io::ErrorKind::Unsupported.into()),
     };
     bound.map_err(|cause| not_listening("TCP", address, cause))
+}
+
+/// Has each worker listen with the socket that is bound for it.
+fn listen_all(bound: Vec<TcpSocket>, workers: &Workers) -> io::Result<Vec<TcpListener>> {
+    let each = bound.into_iter().zip(workers.all());
+    let listening = each.map(|(socket, worker)| {
+        let _runtime = worker.enter();
+        socket.listen(tcp_sockets::BACKLOG)
+    });
+    listening.collect()
+}
+
+/// A given socket for each worker. Several accept from one if there are fewer.
+fn share_given(given: &[std::net::TcpListener], workers: &Workers) -> io::Result<Vec<TcpListener>> {
+    let mut sockets = Vec::new();
+    for (number, worker) in workers.all().iter().enumerate() {
+        let _runtime = worker.enter();
+        let socket = given[number % given.len()].try_clone()?;
+        sockets.push(TcpListener::from_std(socket)?);
+    }
+    Ok(sockets)
 }
 
 fn not_listening(protocol: &'static str, address: SocketAddr, cause: io::Error) -> ServeError {

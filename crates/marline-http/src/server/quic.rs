@@ -1,7 +1,7 @@
 //! The configuration of QUIC and the UDP sockets of a server.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use marline::proto::WORKER_ID_LEN;
@@ -56,11 +56,12 @@ pub(super) fn server_config(
     Ok(server)
 }
 
-/// Opens the UDP sockets of a server: one for each worker.
+/// Opens the UDP sockets of a server, one for each worker, unless they are `given`.
 pub(super) fn server_endpoints(
     config: &ServerConfig,
     server: &marline::ServerConfig,
     address: SocketAddr,
+    given: Vec<UdpSocket>,
     workers: &Workers,
 ) -> Result<Vec<marline::Endpoint>, ServeError> {
     let runtime = workers.all()[0].runtime().shared();
@@ -82,31 +83,52 @@ pub(super) fn server_endpoints(
             "connection IDs of {len} bytes cannot carry the number of a worker; set endpoint.connection_id_len to {WORKER_ID_LEN} or more, or workers to 1"
         )));
     }
-    open(settings, server, address, workers, config.steering).map_err(|cause| ServeError::Listen {
+    let failed = |cause| ServeError::Listen {
         protocol: "UDP",
         address,
         cause,
-    })
+    };
+    if given.is_empty() && workers.count() == 1 {
+        let socket = runtime.bind(address).map_err(failed)?;
+        let runtime = Arc::clone(runtime);
+        let endpoint = marline::Endpoint::new(settings, Some(server.clone()), socket, runtime);
+        return Ok(vec![endpoint.map_err(failed)?]);
+    }
+    let sockets = match given.is_empty() {
+        true => reuse_port::bind(address, workers.count()).map_err(failed)?,
+        false => share_given(given, address, workers.count()),
+    };
+    open(&settings, server, sockets, workers, config.steering).map_err(failed)
 }
 
+/// Binds sockets beside the given ones, so that each worker has one, if the system allows it.
+fn share_given(mut given: Vec<UdpSocket>, address: SocketAddr, workers: usize) -> Vec<UdpSocket> {
+    let count = given.len();
+    if count < workers
+        && let Err(error) = reuse_port::share(&mut given, workers)
+    {
+        given.truncate(count);
+        let text = format!(
+            "HTTP/3 at {address} has {count} of {workers} workers: no other socket can be bound beside the one that was given ({error})"
+        );
+        messages::emit(Level::Warning, Subject::Server, &text);
+    }
+    given
+}
+
+/// The endpoints of `sockets`, each of which is for a worker.
 fn open(
-    settings: EndpointConfig,
+    settings: &EndpointConfig,
     server: &marline::ServerConfig,
-    address: SocketAddr,
+    sockets: Vec<UdpSocket>,
     workers: &Workers,
     is_steered: bool,
 ) -> io::Result<Vec<marline::Endpoint>> {
-    if let [only] = workers.all() {
-        let runtime = Arc::clone(only.runtime().shared());
-        let socket = runtime.bind(address)?;
-        let server = Some(server.clone());
-        return Ok(vec![marline::Endpoint::new(
-            settings, server, socket, runtime,
-        )?]);
-    }
-    let sockets = reuse_port::bind(address, workers.count())?;
-    let count = u8::try_from(workers.count()).unwrap_or(u8::MAX);
-    if is_steered && let Err(error) = reuse_port::steer(&sockets[0], &settings.worker_key, count) {
+    let count = u8::try_from(sockets.len()).unwrap_or(u8::MAX);
+    if is_steered
+        && count > 1
+        && let Err(error) = reuse_port::steer(&sockets[0], &settings.worker_key, count)
+    {
         let text = format!(
             "the kernel does not select the worker of a datagram ({error}): workers pass on those of clients whose port changes"
         );
@@ -118,5 +140,5 @@ fn open(
         Ok(Worker { socket, runtime })
     });
     let members = members.collect::<io::Result<_>>()?;
-    marline::Endpoint::workers(&settings, server, members)
+    marline::Endpoint::workers(settings, server, members)
 }
