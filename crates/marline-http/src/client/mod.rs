@@ -284,6 +284,38 @@ impl Client {
         self.connect_one_of(origin, 1).await
     }
 
+    /// Opens a QUIC connection to `origin` for another protocol than HTTP/3, which `protocol` names (ALPN), trying its
+    /// addresses one after another. Completes when the handshake is complete.
+    ///
+    /// # Errors
+    /// The error of the last address: unreachable, not trusted, or another protocol. [`ClientError::Quic`]: the client uses
+    /// TCP.
+    pub async fn connect_for(
+        &self,
+        protocol: &[u8],
+        origin: &Origin,
+    ) -> Result<marline::Connection, ClientError> {
+        let Transport::Quic(quic) = &self.transport else {
+            return Err(ClientError::Quic("this client uses TCP".to_owned()));
+        };
+        let limit = self.config.connect_timeout;
+        let mut last = ClientError::Quic(format!("{} has no address", origin.host()));
+        for address in self.resolve(origin).await? {
+            let connecting = quic.connect_for(protocol, origin, address);
+            let connected = self.runtime.timeout(limit, connecting).await;
+            last = match connected {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => error,
+                Err(_) => ClientError::ConnectTimeout {
+                    host: origin.host.clone(),
+                    address,
+                    limit,
+                },
+            };
+        }
+        Err(last)
+    }
+
     /// Connects to `origin` at `address`, over the version of the configuration.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ const NO_ERROR: u64 = ErrorCode::NO_ERROR.value();
 /// Opens QUIC connections. Those of one address family share a socket, unless each has its own.
 pub(in crate::client) struct QuicClient {
     config: marline::ClientConfig,
+    /// The settings of TLS inside `config`, which other protocols share.
+    tls: Box<rustls::ClientConfig>,
     runtime: RuntimeHandle,
     stall_timeout: Option<Duration>,
     /// Identifies bundles, if connections belong to one.
@@ -66,7 +68,8 @@ impl QuicClient {
         let mut tls = config.tls(&[&rustls::version::TLS13], verifier)?;
         tls.enable_early_data = config.quic.zero_rtt;
         Ok(Self {
-            config: quic_config(config, tls, &runtime).map_err(ClientError::Quic)?,
+            config: quic_config(config, tls.clone(), &runtime).map_err(ClientError::Quic)?,
+            tls: Box::new(tls),
             runtime,
             stall_timeout: config.stall_timeout,
             bundles: config.bundle.then(Bundles::default),
@@ -83,6 +86,35 @@ impl QuicClient {
             endpoints: Mutex::default(),
             refusals,
         })
+    }
+
+    /// Opens a connection to `remote` for another protocol than HTTP/3.
+    pub(in crate::client) async fn connect_for(
+        &self,
+        protocol: &[u8],
+        origin: &Origin,
+        remote: SocketAddr,
+    ) -> Result<marline::Connection, ClientError> {
+        let mut tls = rustls::ClientConfig::clone(&self.tls);
+        tls.alpn_protocols = vec![protocol.to_vec()];
+        let tls = TlsClientConfig::new(Arc::new(tls))
+            .map_err(|error| ClientError::Quic(error.to_string()))?;
+        let config = marline::ClientConfig {
+            tls,
+            ..self.config.clone()
+        };
+        let endpoint = self.endpoint(remote)?;
+        match &self.manager {
+            None => endpoint
+                .connect_with(config, remote, &origin.host)
+                .map_err(|error| unreachable(origin, remote, error))?
+                .await
+                .map_err(|error| self.explain(origin, remote, error)),
+            Some(manager) => manager
+                .connect(&endpoint, &config, remote, &origin.host)
+                .await
+                .map_err(|error| self.explain_managed(origin, remote, error)),
+        }
     }
 
     /// The configuration of its connections.
