@@ -103,7 +103,7 @@ pub(crate) unsafe fn bytes<'a>(
 /// A buffer of `length` bytes at `pointer`, which may be null if there are none.
 ///
 /// # Safety
-/// As for [`bytes`], and nothing else refers to it. The bytes are initialised.
+/// As for [`bytes()`], and nothing else refers to it. The bytes are initialised.
 pub(crate) unsafe fn buffer<'a>(
     pointer: *mut u8,
     length: usize,
