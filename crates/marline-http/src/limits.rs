@@ -345,6 +345,10 @@ pub const UPSTREAM_PLACE_TIMEOUT: Duration = BUFFER_TIMEOUT;
 /// data centres have. All of [`MAX_UPSTREAM_REQUESTS`] together are 64 MiB.
 pub const UPSTREAM_STREAM_WINDOW: u32 = 128 * 1024;
 
+/// The most of the content of a request that a proxy can be set to receive before an application gets it: uploads of forms and
+/// photographs. All together are in [`MAX_BUFFERED_BYTES`].
+pub const MAX_BUFFERED_UPLOAD: u64 = 64 << 20;
+
 /// The least time without a packet of an application over HTTP/3 after which its connection has ended: a lost packet is sent again
 /// several times within it.
 pub const LEAST_UPSTREAM_SILENCE: Duration = Duration::from_secs(3);

@@ -39,6 +39,7 @@ mod service;
 mod signal;
 #[cfg(target_os = "linux")]
 mod sockets;
+mod upstreams;
 
 fn marline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));

@@ -133,6 +133,8 @@ pub struct ProxyConfig {
     /// Whether the application gets the host of the client's request, rather than its own: in `Host`, or in `:authority` of
     /// HTTP/2.
     pub preserve_host: bool,
+    /// Bytes of the content of a request that are received before an application gets it; off, it is passed on as it arrives.
+    pub buffer_uploads: Option<u64>,
     /// The time limit for connecting to an application.
     pub connect_timeout: Duration,
     /// The time limit of an application for the header of a response, counted from the last part of the request that it
@@ -232,6 +234,12 @@ impl ProxyConfig {
             Domain::SWITCH,
             "Whether the application gets the host of the client's request, in Host or :authority, rather than that of its URL",
             |c: &mut Self| &mut c.preserve_host,
+        ),
+        &Field::new(
+            "buffer_uploads",
+            Domain::bytes(1, limits::MAX_BUFFERED_UPLOAD).or("off"),
+            "Bytes of the content of a request that are received before an application gets it, so that slow clients keep no place there; of larger content, the rest follows as it arrives",
+            |c: &mut Self| &mut c.buffer_uploads,
         ),
         &Field::new(
             "connect_timeout",
@@ -369,6 +377,7 @@ impl ProxyConfig {
             forwarded: ForwardedFields::default(),
             client_fields: ClientFields::default(),
             preserve_host: true,
+            buffer_uploads: None,
             connect_timeout: limits::UPSTREAM_CONNECT_TIMEOUT,
             response_timeout: limits::UPSTREAM_RESPONSE_TIMEOUT,
             idle_timeout: limits::UPSTREAM_IDLE_TIMEOUT,

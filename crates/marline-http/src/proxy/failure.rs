@@ -43,6 +43,9 @@ pub(crate) enum Failure {
     /// The content of the request ended early.
     #[error("the content of the request did not arrive: {0}")]
     Content(String),
+    /// The content of the request is larger than the site allows.
+    #[error("the content of the request is too large")]
+    TooLarge,
     /// The request is malformed.
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
@@ -72,6 +75,7 @@ impl Failure {
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Content(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Refused(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::Misdirected(_) => StatusCode::MISDIRECTED_REQUEST,
@@ -88,7 +92,7 @@ impl Failure {
             Self::ResponseTimeout(_) => "http_response_timeout",
             Self::Response(_) => "http_response_incomplete",
             Self::Busy => "connection_limit_reached",
-            Self::Content(_) | Self::Malformed(_) => "http_request_error",
+            Self::Content(_) | Self::TooLarge | Self::Malformed(_) => "http_request_error",
             Self::Refused(_) | Self::Forbidden(_) | Self::Misdirected(_) => "http_request_denied",
             Self::ProxyLoop => "proxy_loop_detected",
         }

@@ -208,7 +208,7 @@ impl Gateway {
             let again = connection.is_closed() && head.method().is_safe();
             if !again || !content.is_empty() || attempts >= limits::MAX_ATTEMPTS {
                 return Err(match content.failure() {
-                    Some(failure) => Failure::Content(failure),
+                    Some(failure) => failure,
                     None => explain(&error),
                 });
             }

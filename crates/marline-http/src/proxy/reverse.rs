@@ -10,7 +10,7 @@ use http::header::{
     TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::PathAndQuery;
-use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use marline_h3::Protocol;
@@ -151,9 +151,23 @@ impl Proxy {
         let begun = begin(body, &parts, self.config.response_timeout).await;
         let answered = match begun {
             Ok(body) => {
-                let content = HeldBody::new(body, expects, &parts.extensions);
-                let head = Request::from_parts(parts, ());
-                let answered = self.pass_on(head, &content).await;
+                let buffer = self.config.buffer_uploads;
+                let wait = expects && buffer.is_none();
+                let content = HeldBody::new(body, wait, &parts.extensions);
+                let mut head = Request::from_parts(parts, ());
+                let received = match buffer {
+                    Some(most) => content.receive(most).await,
+                    None => Ok(()),
+                };
+                let answered = match received {
+                    Ok(()) => {
+                        if buffer.is_some() {
+                            announce(head.headers_mut(), &content);
+                        }
+                        self.pass_on(head, &content).await
+                    }
+                    Err(failure) => Err(failure.into()),
+                };
                 answered.map(|answered| (answered, content))
             }
             Err(failure) => Err(failure.into()),
@@ -317,6 +331,7 @@ impl Proxy {
                 upstream.counters().on_repeated();
                 continue;
             }
+            content.settle();
             return match sent {
                 Ok(response) => Ok(Answered {
                     response,
@@ -512,6 +527,18 @@ impl Proxy {
         }
         let content = Content::new(body, length, idle, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))
+    }
+}
+
+/// The header of a request whose content was received before: the client has sent it without waiting for an application, and its length
+/// may be known only now.
+fn announce(headers: &mut HeaderMap, content: &HeldBody) {
+    headers.remove(EXPECT);
+    let length = content.received().filter(|_| !content.is_empty());
+    if let Some(length) = length
+        && !headers.contains_key(CONTENT_LENGTH)
+    {
+        headers.insert(CONTENT_LENGTH, length.into());
     }
 }
 

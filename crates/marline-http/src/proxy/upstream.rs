@@ -382,7 +382,7 @@ impl Upstream {
         SendError {
             is_stale: false,
             failure: match content.failure() {
-                Some(failure) => Failure::Content(failure),
+                Some(failure) => failure,
                 None if lacks_connect(error) => Failure::Refused(
                     "WebSockets to an application of HTTP/3 without extended CONNECT",
                 ),

@@ -471,7 +471,7 @@ async fn a_request_that_an_application_has_not_processed_is_sent_on_a_new_connec
 async fn no_request_fails_while_an_application_goes_away() {
     let (leaves, stays) = (App::new().await, App::new().await);
     let proxy = proxy_with(&[leaves.url(), stays.url()], |config| {
-        config.tls = insecure()
+        config.tls = insecure();
     })
     .await;
     for _ in 0..2 {

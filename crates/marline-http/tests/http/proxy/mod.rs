@@ -15,6 +15,7 @@ mod several;
 mod soak;
 mod streams;
 mod tunnels;
+mod uploads;
 
 use std::sync::Arc;
 use std::time::Duration;
