@@ -100,7 +100,7 @@ marline_response *marline_request(const marline_client *client,
                                   size_t content_length);
 
 // Opens a QUIC connection for a protocol of your own, which `protocol` names (ALPN). `url` has host and port, as
-// "https://example.org:4433".
+// `https://example.org:4433`.
 marline_connection *marline_connect(const marline_client *client,
                                     const char *url,
                                     const char *protocol);

@@ -186,7 +186,7 @@ pub unsafe extern "C" fn marline_request(
 }
 
 /// Opens a QUIC connection for a protocol of your own, which `protocol` names (ALPN). `url` has host and port, as
-/// "https://example.org:4433".
+/// `https://example.org:4433`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marline_connect(
     client: *const Client,
