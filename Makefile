@@ -182,7 +182,8 @@ bench:
 bench-peers:
 	$(MAKE) -C interop/bench build run short
 
-bench-servers: dist
+bench-servers:
+	@$(CARGO) build --profile dist -p marline-cli
 	@sh tools/deps.sh servers
 	@$(MAKE) -C interop nginx
 	@$(MAKE) -C interop/bench load caddy

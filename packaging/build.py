@@ -60,14 +60,6 @@ def repository() -> str:
     return str(workspace["package"]["repository"])
 
 
-def is_installed(program: Path, version: str) -> bool:
-    """Whether a program is there in this version."""
-    if not program.exists():
-        return False
-    printed = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    return version in printed
-
-
 def install_tools(architectures: list[str]) -> None:
     """Compilers for these architectures, and what packs."""
     wanted = (PACKAGING / "requirements.txt").read_text()
@@ -79,8 +71,9 @@ def install_tools(architectures: list[str]) -> None:
         pip = ENVIRONMENT / "bin" / "pip"
         run(pip, "install", "--quiet", "--require-hashes", "--requirement", requirements)
         installed.write_text(wanted)
+    listing = subprocess.run([CARGO, "install", "--list", "--root", TOOLS], capture_output=True, text=True, check=True)
     for tool, wanted in CARGO_TOOLS.items():
-        if not is_installed(TOOLS / "bin" / tool, wanted):
+        if f"{tool} v{wanted}:" not in listing.stdout:
             say(f"installing {tool} {wanted}")
             run(CARGO, "install", "--quiet", "--locked", "--version", wanted, "--root", TOOLS, tool, cwd=Path("/"))
     run("rustup", "--quiet", "target", "add", *(target(architecture) for architecture in architectures))
