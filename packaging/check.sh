@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks what packaging/build.py made on a bare Debian: installs the package, serves, fetches, removes it, and compares what is
-# left; runs the archive for the other architecture; makes the file system of the container without an engine, and serves in it.
+# left; lets it have its first day (packaging/first_day.py); runs the archive for the other architecture; makes the file system of the container without an engine, and serves in it.
 #
 # Needs root, debootstrap and qemu-user-static. Everything runs in a network namespace of its own.
 set -eu
@@ -60,8 +60,9 @@ mkdir -p "$root/var/www"
 echo hello >"$root/var/www/index.html"
 in_root marline check /etc/marline/site.toml >/dev/null || fail "the configuration of the package is wrong"
 serves in_root marline serve --config /etc/marline/site.toml --state /var/lib/marline
+python3 packaging/first_day.py "$root"
 in_root dpkg --purge marline >/dev/null || fail "the package is not removed"
-rm -r "$root/var/www" "$root/tmp/marline.deb" "$root/tmp/log"
+rm -rf "$root/var/www" "$root/tmp/marline.deb" "$root/tmp/log" "$root"/etc/marline "$root"/var/log/marline.log "$root/run/marline.pid"
 left=$(files | grep -v -e '^./var/lib/marline' -e '^./var/log/dpkg.log$' -e '^./var/lib/dpkg/' -e '^./var/cache/' || true)
 expected=$(echo "$before" | grep -v -e '^./var/log/dpkg.log$' -e '^./var/lib/dpkg/' -e '^./var/cache/' || true)
 [ "$left" = "$expected" ] || { echo "$left" >target/left; echo "$expected" | diff - target/left >&2; fail "files are left"; }
