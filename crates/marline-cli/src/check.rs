@@ -11,7 +11,7 @@ use marline_site::{Rules, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
-use crate::server::{Account, certificates, name_site, state};
+use crate::server::{Account, certificates, check_rotation, name_site, state};
 use crate::{proxy, serve};
 
 /// Check a configuration file, and say what it means
@@ -37,6 +37,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         false => FileKeys::Serve,
     };
     let file = ConfigFile::read(&arguments.file, verb)?;
+    if let Some(place) = &file.log_rotate_place {
+        check_rotation(place, file.access_log.iter().chain(&file.error_log))?;
+    }
     let failed = |error: String| Failure::Failed(error);
     let mut of_file = match arguments.proxy {
         true => proxy::sites(file.proxy.clone())?,

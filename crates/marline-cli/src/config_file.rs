@@ -60,6 +60,8 @@ pub(crate) struct ConfigFile {
     pub(crate) error_log: Option<LogOutput>,
     pub(crate) error_log_level: Option<Level>,
     pub(crate) log_rotate: Option<LogRotation>,
+    /// The file and the line of `log_rotate`, with its name.
+    pub(crate) log_rotate_place: Option<String>,
     pub(crate) compress: Option<bool>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
@@ -345,6 +347,10 @@ impl ConfigFile {
                 let of_site = format!("[{of_site}]");
                 route.written = written.written_at(&["site", &number, "route", &of_site]);
             }
+        }
+        if file.log_rotate.is_some() {
+            let key = "log_rotate";
+            file.log_rotate_place = Some(format!("{}: {key}", written.place(&[key])));
         }
         if file.trusted.networks.is_empty() {
             let keys = ["proxy_protocol", "client_field"];

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use marline_http::proxy::{ForwardedFields, ProxyConfig, UpstreamMetrics, WeightedUpstream};
+use marline_http::proxy::{
+    ForwardedFields, HealthPath, ProxyConfig, UpstreamMetrics, WeightedUpstream,
+};
 use marline_http::server::ServerConfig;
 use marline_site::{Rules, SiteConfig};
 
@@ -58,8 +60,8 @@ pub(crate) struct Arguments {
     /// Request PATH of each application all the time, and pass requests only to those that answer
     ///
     /// Without this flag, applications get requests until they cannot be reached.
-    #[arg(long, value_name = "PATH", value_parser = path)]
-    health: Option<String>,
+    #[arg(long, value_name = "PATH")]
+    health: Option<HealthPath>,
 
     /// The fields that tell the application about the client [default: x_forwarded]
     #[arg(long, value_name = "FIELDS", value_parser = named::<ForwardedFields>("form of fields"))]
@@ -123,11 +125,4 @@ pub(crate) fn sites(config: Option<ProxyConfig>) -> Result<Vec<SiteConfig>, Fail
         proxy: Some(config),
         ..Rules::default()
     })])
-}
-
-fn path(text: &str) -> Result<String, String> {
-    match text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err("must be a path that begins with /".to_owned()),
-    }
 }

@@ -13,10 +13,26 @@ pub struct Network(IpNet);
 
 /// A text is not a [`Network`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no network; write an address, as 192.0.2.1, or a prefix with its length, as 192.0.2.0/24 or 2001:db8::/32"
-)]
-pub struct InvalidNetwork(String);
+pub enum InvalidNetwork {
+    /// It is not an address or a prefix.
+    #[error(
+        "{0:?} is no network; write an address, as 192.0.2.1, or a prefix with its length, as 192.0.2.0/24 or 2001:db8::/32"
+    )]
+    Form(String),
+    /// It is the address of a host with the length of a prefix: one of them is a mistake.
+    #[error(
+        "{text:?} has bits of a host after the first {}; write {network} for the network, or {address} for the one address",
+        network.prefix_len()
+    )]
+    HostBits {
+        /// As it was written.
+        text: String,
+        /// The network of this length that has the address.
+        network: IpNet,
+        /// The address.
+        address: IpAddr,
+    },
+}
 
 impl Network {
     /// Whether it has `address`. An IPv4 address in IPv6 notation is that IPv4 address.
@@ -34,9 +50,13 @@ impl FromStr for Network {
             Err(_) => text.parse::<IpNet>(),
         };
         match network {
-            // A prefix with more bits than its length is a mistake of one or of the other.
             Ok(network) if network.trunc() == network => Ok(Self(network)),
-            _ => Err(InvalidNetwork(text.to_owned())),
+            Ok(network) => Err(InvalidNetwork::HostBits {
+                text: text.to_owned(),
+                network: network.trunc(),
+                address: network.addr(),
+            }),
+            Err(_) => Err(InvalidNetwork::Form(text.to_owned())),
         }
     }
 }

@@ -91,10 +91,13 @@ impl<C, D: Default> Setting<C> for Tables<C, D> {
 
     fn set(&self, config: &mut C, written: &RawValue) -> Result<(), Refused> {
         let wrong = |written: &RawValue| {
-            Refused::here(format!(
-                "this must be tables, each begun by [[...{}]], not {written}",
-                self.key
-            ))
+            let key = self.key;
+            Refused::here(match written {
+                RawValue::Table(_) => format!(
+                    "this is one table, and must be a list of tables; begin each with double brackets, as [[{key}]], also if there is only one"
+                ),
+                _ => format!("this must be tables, each begun by [[...{key}]], not {written}"),
+            })
         };
         let RawValue::List(members) = written else {
             return Err(wrong(written));

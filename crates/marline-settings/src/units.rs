@@ -223,7 +223,11 @@ pub fn refused_unit<'a>(
             "\"{}\" has an unknown unit \"{}\"; {}",
             quote(text),
             quote(unit),
-            advice(unit, units)
+            match unit {
+                // Of minutes, and close to milliseconds.
+                "m" if units.contains(&"min") => "write min for minutes, or ms".to_owned(),
+                _ => advice(unit, units),
+            }
         ),
     }
 }
@@ -354,6 +358,10 @@ mod tests {
             (read_bytes("1.2.3kB"), "is not a size"),
             (read_bytes(""), "\"\" is not a size"),
             (time("5"), "write 5ns, 5us, 5ms, 5s, 5min, 5h or 5d"),
+            (
+                time("5m"),
+                "\"5m\" has an unknown unit \"m\"; write min for minutes, or ms",
+            ),
             (time("9999999999d"), "out of range for a time"),
             (time("1-2s"), "is not a time"),
             (read_rate("99999999999gbps"), "out of range for a rate"),

@@ -45,6 +45,10 @@ pub(crate) struct ServerLogs {
     /// Days begin at midnight in UTC. The former files get the time as the end of their names; the newest `keep` stay [10].
     #[arg(long, value_name = "WHEN", value_parser = rotation, hide_short_help = true)]
     log_rotate: Option<LogRotation>,
+
+    /// The file and the line of `log_rotate`, if it is from the configuration file
+    #[arg(skip)]
+    rotation_place: Option<String>,
 }
 
 fn rotation(text: &str) -> Result<LogRotation, InvalidLogRotation> {
@@ -58,7 +62,10 @@ impl ServerLogs {
         self.access_log_format = self.access_log_format.or(file.access_log_format);
         self.error_log = self.error_log.take().or(file.error_log.take());
         self.error_log_level = self.error_log_level.or(file.error_log_level);
-        self.log_rotate = self.log_rotate.take().or(file.log_rotate.take());
+        if self.log_rotate.is_none() {
+            self.log_rotate = file.log_rotate.take();
+            self.rotation_place = file.log_rotate_place.take();
+        }
     }
 
     /// Opens the access log, if there is one.
@@ -78,6 +85,11 @@ impl ServerLogs {
 
     /// Opens the error log.
     pub(crate) fn open_error_log(&self) -> Result<ErrorLog, Failure> {
+        if self.log_rotate.is_some() {
+            let place = self.rotation_place.as_deref();
+            let outputs = self.access_log.iter().chain(&self.error_log);
+            check_rotation(place.unwrap_or("--log-rotate"), outputs)?;
+        }
         let output = self.error_log.clone().unwrap_or(LogOutput::Stderr);
         let runtime = TokioRuntime::current()
             .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
@@ -90,14 +102,26 @@ impl ServerLogs {
         })
     }
 
-    /// The rotation of a log: only files have one, unless no log is in a file.
+    /// The rotation of a log: only files have one.
     fn rotation_of(&self, output: &LogOutput) -> Option<&LogRotation> {
-        let is_file = |output: &LogOutput| matches!(output, LogOutput::File(_));
-        let mut outputs = self.access_log.iter().chain(&self.error_log);
-        let any_file = outputs.any(is_file);
-        self.log_rotate
-            .as_ref()
-            .filter(|_| is_file(output) || !any_file)
+        self.log_rotate.as_ref().filter(|_| is_file(output))
+    }
+}
+
+fn is_file(output: &LogOutput) -> bool {
+    matches!(output, LogOutput::File(_))
+}
+
+/// Refuses the rotation that is set at `place` if none of the logs is in a file.
+pub(crate) fn check_rotation<'a>(
+    place: &str,
+    outputs: impl IntoIterator<Item = &'a LogOutput>,
+) -> Result<(), Failure> {
+    match outputs.into_iter().any(is_file) {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "{place}: no log is in a file, and only files are begun anew; set access_log or error_log to the path of a file"
+        ))),
     }
 }
 

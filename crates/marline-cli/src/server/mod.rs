@@ -32,7 +32,7 @@ use marline_site::{SiteConfig, SiteError, redirect_to_https};
 pub(crate) use self::account::Account;
 use self::account::Privileges;
 use self::certificates::OpenCertificates;
-pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs};
+pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs, check_rotation};
 pub(crate) use self::manager::ServiceManager;
 use self::pid_file::PidFile;
 pub(crate) use self::signals::Signals;

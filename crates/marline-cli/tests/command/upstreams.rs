@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use crate::{Server, marline, run, site, text};
+use crate::{Server, fails, marline, run, site, text};
 
 /// A `marline proxy` before the application at `url`.
 fn proxy(files: &TempDir, url: &str) -> Server {
@@ -41,4 +41,53 @@ fn a_proxy_reaches_a_server_over_http3_also_after_it_was_killed() {
     for version in ["3", "2"] {
         fetched(version);
     }
+}
+
+#[test]
+fn settings_that_cannot_work_are_named_with_their_line_and_what_to_write() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("site.toml");
+    let to = "[[site]]\nto = 'http://localhost:1'\n";
+    for (written, words) in [
+        (
+            "[site]\nto = 'http://localhost:1'\n".to_owned(),
+            ["site.toml:1: site: ", "as [[site]]"],
+        ),
+        (
+            "[[site]]\nto = 'http://localhost:1 weight=0'\n".to_owned(),
+            ["site.toml:2: site[1].to: ", "leave out an application"],
+        ),
+        (
+            format!("{to}[site.proxy]\nhealth_path = 'health'\n"),
+            ["site.toml:4: site[1].proxy.health_path: ", "begins with /"],
+        ),
+        (
+            format!("{to}allow = '10.0.0.1/8'\n"),
+            [
+                "site.toml:3: site[1].allow: ",
+                "write 10.0.0.0/8 for the network, or 10.0.0.1 ",
+            ],
+        ),
+        (
+            format!("access_log = 'a.log'\nlog_rotate = 'every=5m'\n{to}"),
+            ["site.toml:2: log_rotate: every: ", "write min for minutes"],
+        ),
+        (
+            format!("access_log = '-'\nlog_rotate = 'every=1d'\n{to}"),
+            [
+                "site.toml:2: log_rotate: ",
+                "set access_log or error_log to the path of a file",
+            ],
+        ),
+    ] {
+        std::fs::write(&file, written).unwrap();
+        fails(&["check", text(&file)], 2, &words);
+        fails(&["serve", "--config", text(&file)], 2, &words);
+    }
+    let words = ["--log-rotate: ", "to the path of a file"];
+    fails(
+        &["serve", text(directory.path()), "--log-rotate", "every=1d"],
+        2,
+        &words,
+    );
 }

@@ -7,6 +7,7 @@ use marline::TransportConfig;
 use marline::settings::{Domain, Field, List, Named, Settings, Table, Word};
 
 use super::balance::{self, Balance};
+use super::health::HealthPath;
 use super::tls::UpstreamTls;
 use super::url::WeightedUpstream;
 use crate::limits;
@@ -165,7 +166,7 @@ pub struct ProxyConfig {
     pub resolve_interval: Duration,
     /// The path that is requested to check whether an application works; without it, requests of
     /// clients show that.
-    pub health_path: Option<String>,
+    pub health_path: Option<HealthPath>,
     /// The time between these requests.
     pub health_interval: Duration,
 }

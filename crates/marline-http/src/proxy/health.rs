@@ -1,5 +1,7 @@
 //! Requests that show whether an application works.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -7,16 +9,46 @@ use http::header::{CONNECTION, HOST, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{Request, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
+use marline::settings::text_values;
 use tokio::time::{sleep, timeout};
 
 use super::request_body::HeldBody;
 use super::upstream::Upstream;
 use crate::body::Body;
 
+/// The path that is requested to check whether an application works, with or without a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthPath(PathAndQuery);
+
+/// A text is not the path of a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a path; write one that begins with /, as \"/health\"")]
+pub struct InvalidHealthPath(String);
+
+impl FromStr for HealthPath {
+    type Err = InvalidHealthPath;
+
+    fn from_str(text: &str) -> Result<Self, InvalidHealthPath> {
+        let invalid = || InvalidHealthPath(text.to_owned());
+        // Others, as `*` and what follows #, are cut or have another meaning.
+        let is_path = text.starts_with('/') && !text.contains('#');
+        let path = Some(text).filter(|_| is_path).ok_or_else(invalid)?;
+        path.parse().map(Self).map_err(|_| invalid())
+    }
+}
+
+impl fmt::Display for HealthPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+text_values!(HealthPath);
+
 /// Requests `path` of an application each `interval` until it is no longer used.
-pub(super) async fn watch(upstream: Weak<Upstream>, path: PathAndQuery, interval: Duration) {
+pub(super) async fn watch(upstream: Weak<Upstream>, path: HealthPath, interval: Duration) {
     while let Some(upstream) = upstream.upgrade() {
-        let works = timeout(interval, is_answered(&upstream, path.clone())).await;
+        let works = timeout(interval, is_answered(&upstream, &path.0)).await;
         upstream.set_health(works == Ok(true));
         drop(upstream);
         sleep(interval).await;
@@ -24,7 +56,7 @@ pub(super) async fn watch(upstream: Weak<Upstream>, path: PathAndQuery, interval
 }
 
 /// Whether the answer is a success or a redirect.
-async fn is_answered(upstream: &Arc<Upstream>, path: PathAndQuery) -> bool {
+async fn is_answered(upstream: &Arc<Upstream>, path: &PathAndQuery) -> bool {
     let request = |version| {
         let mut request = Request::new(());
         let agent = HeaderValue::from_static("marline-health");
@@ -54,4 +86,20 @@ async fn is_answered(upstream: &Arc<Upstream>, path: PathAndQuery) -> bool {
         }
     }
     status.is_success() || status.is_redirection()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_begins_with_a_slash() {
+        for text in ["/", "/health", "/health?deep=1"] {
+            assert_eq!(text.parse::<HealthPath>().unwrap().to_string(), text);
+        }
+        for text in ["", "health", "*", "http://a/health", "/a b", "/a#b"] {
+            let error = text.parse::<HealthPath>().unwrap_err().to_string();
+            assert!(error.contains("begins with /"), "{error}");
+        }
+    }
 }

@@ -35,6 +35,7 @@ pub use self::balance::{Balance, HashKey, InvalidBalance};
 pub use self::config::{ClientFields, ForwardedFields, ProxyConfig, RewriteFields};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};
+pub use self::health::{HealthPath, InvalidHealthPath};
 pub use self::pipe_metrics::PipeMetrics;
 pub use self::reverse::reverse_proxy;
 pub use self::tls::{InvalidTlsName, TlsName, UpstreamTls, UpstreamTlsError};

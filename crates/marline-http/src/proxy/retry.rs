@@ -55,6 +55,20 @@ pub(super) enum Setback {
     Unavailable,
 }
 
+impl Setback {
+    pub(super) const ALL: [Self; 4] = [Self::Unsent, Self::Stale, Self::Lost, Self::Unavailable];
+
+    /// Its name in metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Unsent => "unsent",
+            Self::Stale => "stale",
+            Self::Lost => "lost",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// A request as far as it matters for whether it is sent again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempted {

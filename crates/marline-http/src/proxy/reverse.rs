@@ -27,7 +27,7 @@ use super::health;
 use super::request_body::HeldBody;
 use super::retry::{Attempted, RetryBudget, Setback, is_unavailable};
 use super::tls::UpstreamTlsError;
-use super::upstream::{Slot, Upstream};
+use super::upstream::{SendError, Slot, Upstream};
 use super::upstream_metrics::UpstreamMetrics;
 use super::upstreams::Upstreams;
 use super::websocket::{WEBSOCKET, ask_for_tunnel, ask_for_upgrade, connected, nonce, upgraded};
@@ -35,6 +35,8 @@ use crate::body::Body;
 use crate::content::is_bodiless;
 use crate::header;
 use crate::interim::Interim;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
 use crate::whole::Whole;
 
@@ -108,8 +110,7 @@ impl Unanswered {
 impl Proxy {
     fn new(config: ProxyConfig, metrics: &UpstreamMetrics) -> Result<Self, UpstreamTlsError> {
         let upstreams = Upstreams::new(&config, metrics)?;
-        let path = config.health_path.as_deref();
-        if let Some(path) = path.and_then(|path| PathAndQuery::try_from(path).ok()) {
+        if let Some(path) = &config.health_path {
             for upstream in upstreams.all() {
                 let upstream = Arc::downgrade(upstream);
                 let interval = config.health_interval;
@@ -328,7 +329,8 @@ impl Proxy {
                 && tried.len() <= self.config.retries
                 && attempted.is_repeated(setback, &self.budget)
             {
-                upstream.counters().on_repeated();
+                upstream.counters().on_repeated(setback);
+                report(&upstream, setback, sent.err());
                 continue;
             }
             content.settle();
@@ -528,6 +530,26 @@ impl Proxy {
         let content = Content::new(body, length, idle, request, slot);
         Ok(Response::from_parts(parts, Body::new(content)))
     }
+}
+
+/// Logs why a request is sent again: nothing else shows it, unless that fails as well.
+fn report(upstream: &Upstream, setback: Setback, error: Option<SendError>) {
+    if setback == Setback::Stale {
+        // Applications close idle connections.
+        return;
+    }
+    messages::emit_frequent(Level::Warning, Frequent::Upstream, || {
+        let url = upstream.url();
+        match error {
+            Some(error) => format!(
+                "{url} gave no response, and the request was sent again: {}",
+                error.failure.reason()
+            ),
+            None => {
+                format!("{url} answered that it is unavailable, and the request was sent again")
+            }
+        }
+    });
 }
 
 /// The header of a request whose content was received before: the client has sent it without waiting for an application, and its length

@@ -23,6 +23,7 @@ use super::balance::{Candidate, Key, slow_start_part};
 use super::config::{ClientFields, ProxyConfig};
 use super::content::Guard;
 use super::failure::{Failure, cause, is_lost_connection, is_too_large, lacks_connect};
+use super::health::HealthPath;
 use super::request_body::HeldBody;
 use super::request_slots::{NoSlot, RequestSlot, RequestSlots, SlotHolders};
 use super::retry::Setback;
@@ -50,6 +51,8 @@ pub(super) struct Upstream {
     fail_time: Duration,
     weight: u32,
     slow_start: Option<Duration>,
+    /// The path of its checks, if there are any.
+    health_path: Option<HealthPath>,
     /// The hash of its URL.
     id: Key,
     health: Mutex<Health>,
@@ -154,6 +157,7 @@ impl Upstream {
             response_timeout: config.response_timeout,
             fail_time: config.fail_time,
             slow_start: config.slow_start,
+            health_path: config.health_path.clone(),
             health: Mutex::default(),
             counters,
         })
@@ -161,6 +165,11 @@ impl Upstream {
 
     pub(super) fn url(&self) -> &UpstreamUrl {
         &self.url
+    }
+
+    /// The path of its checks, if there are any.
+    pub(super) fn health_path(&self) -> Option<&HealthPath> {
+        self.health_path.as_ref()
     }
 
     /// The counters of its requests.

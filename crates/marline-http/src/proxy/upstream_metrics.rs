@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use http::Version;
 
 use super::failure::Failure;
+use super::retry::Setback;
 use super::upstream::Upstream;
 use crate::server::{MetricsSource, UpstreamHealth, metric_head};
 
@@ -52,7 +53,8 @@ pub(super) struct Counters {
     /// The place in [`VERSIONS`] of the last connection, counted from 1; 0 before the first.
     last_version: AtomicUsize,
     requests: AtomicU64,
-    repeated: AtomicU64,
+    /// Requests that were sent again, by reason.
+    repeated: [AtomicU64; Setback::ALL.len()],
     in_flight: AtomicU64,
     failures: [AtomicU64; ERRORS.len()],
 }
@@ -98,9 +100,12 @@ impl Counters {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// The request is sent once more, here or elsewhere.
-    pub(super) fn on_repeated(&self) {
-        self.repeated.fetch_add(1, Relaxed);
+    /// The request is sent once more, here or elsewhere, because of `setback`.
+    pub(super) fn on_repeated(&self, setback: Setback) {
+        let place = Setback::ALL.iter().position(|one| *one == setback);
+        if let Some(count) = place.and_then(|place| self.repeated.get(place)) {
+            count.fetch_add(1, Relaxed);
+        }
     }
 
     /// There is no response. Failures caused by the client are not counted.
@@ -145,15 +150,20 @@ fn forget_unused(entries: &mut BTreeMap<String, Entry>) {
 impl MetricsSource for UpstreamMetrics {
     fn upstreams(&self) -> Vec<UpstreamHealth> {
         let entries = self.lock();
-        let health = entries.iter().map(|(url, entry)| {
-            let mut upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
-            UpstreamHealth {
+        let mut all = Vec::new();
+        for (url, entry) in &*entries {
+            let upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
+            all.extend(upstreams.map(|upstream| UpstreamHealth {
                 upstream: url.clone(),
-                healthy: upstreams.any(|upstream| upstream.is_healthy()),
+                health_path: upstream.health_path().map(ToString::to_string),
+                healthy: upstream.is_healthy(),
                 version: entry.counters.version(),
-            }
-        });
-        health.collect()
+            }));
+        }
+        // Sites with the same view of an application are one.
+        all.sort();
+        all.dedup();
+        all
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
@@ -180,11 +190,16 @@ impl MetricsSource for UpstreamMetrics {
             }
         }
         let name = "marline_upstream_repeated_total";
-        let help = "Requests that were sent again, there or elsewhere, because the application gave no usable response.";
+        let help = "Requests that were sent again, there or elsewhere, because the application could not be reached (unsent), had closed an idle connection (stale), closed a new one (lost), or answered 502, 503 or 504 (unavailable).";
         metric_head(out, name, "counter", help)?;
         for (url, entry) in &*entries {
-            let count = entry.counters.repeated.load(Relaxed);
-            writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
+            for (setback, count) in Setback::ALL.iter().zip(&entry.counters.repeated) {
+                let (reason, count) = (setback.name(), count.load(Relaxed));
+                writeln!(
+                    out,
+                    "{name}{{upstream=\"{url}\",reason=\"{reason}\"}} {count}"
+                )?;
+            }
         }
         let name = "marline_upstream_connections_total";
         let help = "Connections to each application that have opened, by version of HTTP.";
@@ -215,11 +230,12 @@ impl MetricsSource for UpstreamMetrics {
             writeln!(out, "{name}{{upstream=\"{url}\"}} {count}")?;
         }
         let name = "marline_upstream_healthy";
-        let help = "Whether each application is expected to answer: 1, or 0.";
+        let help =
+            "Whether each application is expected to answer, by all sites that have it: 1, or 0.";
         metric_head(out, name, "gauge", help)?;
         for (url, entry) in &*entries {
             let mut upstreams = entry.upstreams.iter().filter_map(Weak::upgrade);
-            let healthy = u8::from(upstreams.any(|upstream| upstream.is_healthy()));
+            let healthy = u8::from(upstreams.all(|upstream| upstream.is_healthy()));
             writeln!(out, "{name}{{upstream=\"{url}\"}} {healthy}")?;
         }
         Ok(())

@@ -118,13 +118,14 @@ impl fmt::Display for UpstreamUrl {
 
 /// A text is not the URL of an application that a proxy can pass requests to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{text:?} is not an application: {reason}; write http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, h3://HOST:PORT for HTTP/3, or unix:PATH"
-)]
+#[error("{text:?} is not an application: {reason}; {advice}")]
 pub struct InvalidUpstream {
     text: String,
     reason: &'static str,
+    advice: &'static str,
 }
+
+const URLS: &str = "write http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT for HTTP/2 without TLS, h3://HOST:PORT for HTTP/3, or unix:PATH";
 
 impl FromStr for UpstreamUrl {
     type Err = InvalidUpstream;
@@ -133,6 +134,7 @@ impl FromStr for UpstreamUrl {
         let invalid = |reason| InvalidUpstream {
             text: text.to_owned(),
             reason,
+            advice: URLS,
         };
         if let Some((protocol, path)) = unix_socket(text) {
             if protocol.is_encrypted() {
@@ -223,6 +225,7 @@ impl FromStr for WeightedUpstream {
         let invalid = |reason| InvalidUpstream {
             text: text.to_owned(),
             reason,
+            advice: URLS,
         };
         if text.contains(',') && text.matches("://").count() > 1 {
             return Err(invalid("several are a list of texts"));
@@ -232,7 +235,10 @@ impl FromStr for WeightedUpstream {
             Some((url, weight)) => {
                 let weight = weight.parse().ok();
                 let allowed = weight.filter(|weight| (1..=Self::MAX_WEIGHT).contains(weight));
-                let wrong = || invalid("its weight is not a whole number from 1 to 1000");
+                let wrong = || InvalidUpstream {
+                    advice: "write http://HOST:PORT weight=3, and leave out an application that is to get no requests",
+                    ..invalid("its weight is not a whole number from 1 to 1000")
+                };
                 (url.trim_end(), allowed.ok_or_else(wrong)?)
             }
         };
@@ -284,6 +290,7 @@ mod tests {
         }
         for (text, words) in [
             ("http://app weight=0", "from 1 to 1000"),
+            ("http://app weight=0", "leave out an application"),
             ("http://app weight=1001", "from 1 to 1000"),
             ("http://app weight=-1", "from 1 to 1000"),
             ("http://a, http://b", "a list of texts"),

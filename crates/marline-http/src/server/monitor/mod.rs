@@ -199,11 +199,13 @@ struct Health {
     upstreams: Vec<UpstreamHealth>,
 }
 
-/// Whether an application is expected to answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Whether an application is expected to answer by a site. Sites can have different views of one that they share.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct UpstreamHealth {
     /// Its URL.
     pub upstream: String,
+    /// The path by which the site checks it, if it does.
+    pub health_path: Option<String>,
     /// Whether it is.
     pub healthy: bool,
     /// The version of HTTP of the last connection to it; `None` before the first.

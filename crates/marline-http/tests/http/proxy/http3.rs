@@ -565,7 +565,7 @@ async fn an_application_of_http3_and_one_of_http1_share_requests() {
     let other = Application::that_sends(answer, Then::Continue).await;
     let proxy = proxy_with(&[app.url(), other.url()], |config| {
         config.tls = app.trusting();
-        config.health_path = Some("/health".to_owned());
+        config.health_path = Some("/health".parse().unwrap());
         config.health_interval = LIMIT;
     })
     .await;

@@ -92,10 +92,12 @@ async fn a_request_that_may_be_repeated_goes_to_another_application_where_one_is
     }
     assert!(statuses.contains(&StatusCode::SERVICE_UNAVAILABLE));
     let repeated = format!(
-        "marline_upstream_repeated_total{{upstream=\"{}\"}}",
+        "marline_upstream_repeated_total{{upstream=\"{}\",reason=\"unavailable\"}} ",
         busy.url()
     );
-    assert!(server.metrics.render().contains(&repeated));
+    let page = server.metrics.render();
+    let count = page.lines().find_map(|line| line.strip_prefix(&repeated));
+    assert!(count.is_some_and(|count| count != "0"), "{page}");
     let without = [
         proxy_with(&urls, |config| config.retries = 0).await,
         proxy_with(&urls, |config| config.retry_budget = 0.0).await,
@@ -166,7 +168,7 @@ async fn an_application_that_fails_its_health_checks_gets_no_requests() {
     let sick = Application::that_sends(sick, Then::Continue).await;
     let works = Application::that_sends(named("works"), Then::Continue).await;
     let proxy = proxy_with(&[sick.url(), works.url()], |config| {
-        config.health_path = Some("/health".to_owned());
+        config.health_path = Some("/health".parse().unwrap());
         config.health_interval = Duration::from_millis(20);
     })
     .await;
@@ -299,6 +301,47 @@ async fn requests_are_in_flight_until_their_responses_are_over() {
     wait_for(&proxy, &in_flight(1)).await;
     drop(response);
     wait_for(&proxy, &in_flight(0)).await;
+}
+
+#[tokio::test]
+async fn sites_that_share_an_application_each_have_their_view_of_its_health() {
+    let answers = |path: &'static str| {
+        std::sync::Arc::new(move |mut stream: tokio::net::TcpStream, header: String| {
+            Box::pin(async move {
+                use tokio::io::AsyncWriteExt;
+                let answer = match header.starts_with(path) {
+                    true => named("works"),
+                    false => {
+                        "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n".to_owned()
+                    }
+                };
+                stream.write_all(answer.as_bytes()).await.ok()?;
+                Some(stream)
+            }) as futures_util::future::BoxFuture<'static, _>
+        })
+    };
+    let application = Application::with(answers("GET /well")).await;
+    let metrics = UpstreamMetrics::default();
+    let _sites = ["/well", "/ill", "/well"].map(|path| {
+        let mut config = ProxyConfig::to(vec![application.url().parse().unwrap()]);
+        config.health_path = Some(path.parse().unwrap());
+        reverse_proxy(config, &metrics).unwrap()
+    });
+    let views = || {
+        let upstreams = metrics.upstreams();
+        let views = upstreams
+            .iter()
+            .map(|one| (one.health_path.clone(), one.healthy));
+        views.collect::<Vec<_>>()
+    };
+    let (ill, well) = (Some("/ill".to_owned()), Some("/well".to_owned()));
+    let expected = [(ill, false), (well, true)];
+    crate::common::until("both views", || views() == expected).await;
+    let mut page = String::new();
+    metrics.write(&mut page).unwrap();
+    let url = application.url();
+    let line = format!("marline_upstream_healthy{{upstream=\"{url}\"}} 0");
+    assert!(page.lines().any(|one| one == line), "{page}");
 }
 
 #[test]
