@@ -75,6 +75,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(redirect) = redirect_http {
         out!("redirects http at {redirect} to https\n");
     }
+    if let Some(path) = &file.shared_secret_file {
+        state::open_shared(path)?;
+    }
+    if let Some(keys) = &file.quic_lb {
+        keys.open()?;
+    }
     let state = file.state.clone().or_else(state::default_directory);
     for (index, site) in of_file.iter().enumerate() {
         let wanted = wanted.iter().find(|one| one.site == index);

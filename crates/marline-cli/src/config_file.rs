@@ -1,6 +1,7 @@
 //! The settings of a server in a TOML file. Flags of the command line override them.
 
 mod history;
+mod quic_lb;
 mod short_table;
 mod written;
 
@@ -19,6 +20,7 @@ use marline_http::{HostPattern, TlsVersion, read_regular_file};
 use marline_site::SiteConfig;
 
 pub(crate) use self::history::HistoryKeys;
+pub(crate) use self::quic_lb::QuicLbKeys;
 use self::short_table::ShortTable;
 pub(crate) use self::written::WrittenTable;
 use crate::failure::Failure;
@@ -49,6 +51,8 @@ pub(crate) struct ConfigFile {
     pub(crate) user: Option<String>,
     pub(crate) group: Option<String>,
     pub(crate) pid_file: Option<PathBuf>,
+    pub(crate) shared_secret_file: Option<PathBuf>,
+    pub(crate) quic_lb: Option<QuicLbKeys>,
     pub(crate) profile: Option<Profile>,
     pub(crate) qlog: Option<PathBuf>,
     #[cfg(feature = "tracing")]
@@ -91,6 +95,9 @@ const HISTORY: &str = "history";
 
 /// The table of the settings of the endpoint.
 const ENDPOINT: &str = "endpoint";
+
+/// The table of connection IDs for a load balancer.
+const QUIC_LB: &str = "quic_lb";
 
 const FILE: Domain = Domain::text("the path of a file");
 const DIRECTORY: Domain = Domain::text("the path of a directory");
@@ -136,6 +143,19 @@ impl ConfigFile {
         field!(user: Domain::text("the name of a user"), "The user of this machine that a server of root becomes once its sockets are open; everything else is opened as that user"),
         field!(group: Domain::text("the name of a group"), "The group of that user's process; by default, the user's"),
         field!(pid_file: FILE, "The file with the ID of the process, which is removed at the end"),
+        field!(
+            shared_secret_file: FILE,
+            "The file with a secret, at least 32 bytes of text, from which all servers behind one address derive the keys of tickets, address tokens and resets; without 0-RTT"
+        ),
+        &Table {
+            key: QUIC_LB,
+            about: "Connection IDs from which a load balancer reads the server (QUIC-LB)",
+            settings: QuicLbKeys::SETTINGS,
+            bases: &[],
+            get: |c: &Self| c.quic_lb.as_ref(),
+            open: |c: &mut Self| c.quic_lb.get_or_insert_default(),
+            off: None,
+        },
         field!(profile: Domain::words::<Profile>(), "The set of policies to use"),
         field!(qlog: DIRECTORY, "The directory for a qlog file of each QUIC connection"),
         #[cfg(feature = "tracing")]
@@ -239,6 +259,7 @@ impl ConfigFile {
             listen: vec![LISTEN],
             profile: Some(Profile::default()),
             proxy: Some(ProxyConfig::default()),
+            quic_lb: Some(QuicLbKeys::default()),
             mptcp: Some(true),
             compress: Some(true),
             tls_min: Some(TlsVersion::default()),
@@ -273,6 +294,7 @@ impl ConfigFile {
             &mut file.key,
             &mut file.state,
             &mut file.pid_file,
+            &mut file.shared_secret_file,
             &mut file.qlog,
         ];
         for path in paths.into_iter().flatten() {
@@ -340,6 +362,17 @@ impl ConfigFile {
         };
         written.apply(Self::SETTINGS, &mut file)?;
         written.apply(Self::only_of(verb), &mut file)?;
+        if let (Some(keys), Some(table)) = (&mut file.quic_lb, written.table(QUIC_LB)?) {
+            keys.check(table, base)?;
+            const LENGTH: [&str; 2] = [ENDPOINT, "connection_id_len"];
+            if written.has(&LENGTH) {
+                let place = written.place(&LENGTH);
+                return Err(format!(
+                    "{place}: {}: the length follows from [quic_lb]; leave it out",
+                    LENGTH.join(".")
+                ));
+            }
+        }
         for (site, number) in file.sites.iter_mut().zip(1..) {
             let number = format!("[{number}]");
             site.written = written.written_at(&["site", &number]);

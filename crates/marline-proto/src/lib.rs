@@ -60,7 +60,9 @@ pub use connection::{
     Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
 };
 pub use crypto::{
-    RESET_TOKEN_LEN, ResetKey, Sha256, TicketKey, TokenKey, WORKER_ID_LEN, WorkerKey, hmac_sha256,
+    QUIC_LB_KEY_LEN, QuicLb, QuicLbConfig, QuicLbError, QuicLbFormat, RESET_TOKEN_LEN, ResetKey,
+    ServerId, Sha256, TicketKey, TokenKey, WORKER_ID_LEN, WorkerField, WorkerKey, hmac_sha256,
+    quic_lb_key,
 };
 /// Opens packets and records of connections between other hosts, for capture analysis.
 pub mod inspect {

@@ -10,12 +10,12 @@ mod multipath;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use marline_proto::Instant;
 use marline_proto::ack::{AckDecision, AckPolicy, Decimation, EveryN, ReceivedView};
 use marline_proto::congestion::slow_start::{HybridConfig, Round};
 use marline_proto::recovery::LossDetector;
 use marline_proto::recovery::loss::{Fixed, PacketView, Thresholds, Verdict};
 use marline_proto::samples::RttView;
+use marline_proto::{Instant, QuicLbFormat};
 use serde_json::{Value, json};
 
 fn main() -> ExitCode {
@@ -28,6 +28,7 @@ fn answer(op: &str, input: &Value) -> Option<Value> {
         "time_loss" => time_loss(input),
         "ack_now" => ack_now(input),
         "history_iw" => history::answer(input),
+        "quic_lb_server" => quic_lb_server(input),
         _ => mquic::answer(op, input).or_else(|| multipath::answer(op, input)),
     }
 }
@@ -50,6 +51,25 @@ fn hystart_exit(input: &Value) -> Option<Value> {
         "threshold_ms": config.threshold(&round).map(to_millis),
         "exit": config.exits(&round),
     }))
+}
+
+/// The server that a balancer reads from a connection ID.
+fn quic_lb_server(input: &Value) -> Option<Value> {
+    let len = |key: &str| usize::try_from(input[key].as_u64()?).ok();
+    let key = match &input["key"] {
+        Value::Null => None,
+        key => Some(bytes(key)?.try_into().ok()?),
+    };
+    let config = input["config"].as_u64()?.try_into().ok()?;
+    let format = QuicLbFormat::new(config, len("server_id_len")?, len("nonce_len")?, key).ok()?;
+    let server_id = format.server_id(&bytes(&input["id"])?);
+    Some(json!({ "server_id": server_id.map(|id| format!("{id:?}")) }))
+}
+
+fn bytes(hex: &Value) -> Option<Vec<u8>> {
+    let digits = hex.as_str()?.as_bytes().chunks(2);
+    let bytes = digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok());
+    bytes.collect()
 }
 
 fn time_loss(input: &Value) -> Option<Value> {

@@ -23,8 +23,8 @@ use marline_certificates::{AcmeConfig, AcmeContact, Prepared};
 use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AlsoListen, GivenSockets, Server, ServerConfig, ServerLimits, StateDirectory, TrustedProxies,
-    raise_open_file_limit, report_panics_in_one_line,
+    AlsoListen, GivenSockets, Server, ServerConfig, ServerLimits, SharedKeys, StateDirectory,
+    TrustedProxies, raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{HostPattern, TlsVersion, limits};
 use marline_site::{SiteConfig, SiteError, redirect_to_https};
@@ -37,7 +37,7 @@ pub(crate) use self::manager::ServiceManager;
 use self::pid_file::PidFile;
 pub(crate) use self::signals::Signals;
 pub(crate) use self::state::default_directory as state_directory;
-use crate::config_file::{ConfigFile, FileKeys, LISTEN, WrittenTable};
+use crate::config_file::{ConfigFile, FileKeys, LISTEN, QuicLbKeys, WrittenTable};
 use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};
 use crate::in_runtime;
@@ -247,6 +247,12 @@ async fn serve<S: Serving>(
     let kept = Kept {
         certificates: OpenCertificates::new(state.as_ref(), has_http)?,
         state,
+        shared: first
+            .tables
+            .shared_secret
+            .as_deref()
+            .map(state::open_shared)
+            .transpose()?,
         history: first
             .tables
             .history
@@ -265,6 +271,7 @@ async fn serve<S: Serving>(
     #[cfg(feature = "tracing")]
     first.flags.log.start(&mut config.quic);
     config.state.clone_from(&kept.state);
+    config.shared.clone_from(&kept.shared);
     let identity = config.identity.clone();
     let access_log = Arc::new(Mutex::new(config.access_log.clone()));
     let server = Server::bind_given(config, &mut given)
@@ -376,6 +383,7 @@ impl Drop for AbortOnDrop {
 /// State that outlives a change of the configuration.
 struct Kept {
     state: Option<Arc<StateDirectory>>,
+    shared: Option<Arc<SharedKeys>>,
     certificates: OpenCertificates,
     history: Option<OpenHistory>,
 }
@@ -399,6 +407,8 @@ impl OpenHistory {
 struct Tables {
     limits: ServerLimits,
     trusted: TrustedProxies,
+    shared_secret: Option<PathBuf>,
+    quic_lb: Option<QuicLbKeys>,
     endpoint: Option<WrittenTable>,
     transport: WrittenTable,
     /// Set if connections use history.
@@ -458,6 +468,8 @@ impl ServerFlags {
         Tables {
             limits: file.limits,
             trusted: file.trusted,
+            shared_secret: file.shared_secret_file,
+            quic_lb: file.quic_lb,
             endpoint: file.endpoint,
             transport: file.transport,
             history,
@@ -552,6 +564,7 @@ impl<S: Serving> Wanted<S> {
         config.limits = tables.limits.clone();
         config.trusted = tables.trusted.clone();
         config.endpoint = tables.endpoint.as_ref().map(endpoint).transpose()?;
+        config.quic_lb = tables.quic_lb.as_ref().map(QuicLbKeys::open).transpose()?;
         let workers = flags.workers.unwrap_or_default();
         let workers = workers.count(config.endpoint.as_ref());
         config.workers = workers.map_err(Failure::Usage)?;
@@ -620,6 +633,10 @@ impl<S: Serving> Wanted<S> {
             ("user", now.user != then.user),
             ("group", now.group != then.group),
             ("pid_file", now.pid_file != then.pid_file),
+            (
+                "shared_secret_file",
+                tables.shared_secret != before.shared_secret,
+            ),
             (
                 "http.max_connections",
                 tables.limits.max_connections != before.limits.max_connections,
@@ -717,6 +734,7 @@ impl<S: Serving> Wanted<S> {
     pub(crate) fn config_of(serving: S) -> Result<ServerConfig, Failure> {
         let kept = Kept {
             state: None,
+            shared: None,
             certificates: OpenCertificates::new(None, false)?,
             history: None,
         };

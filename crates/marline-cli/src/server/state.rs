@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use marline::{Runtime, TokioRuntime};
 use marline_http::log::{Level, Subject, emit};
-use marline_http::server::{StateDirectory, StateError};
+use marline_http::server::{SharedKeys, StateDirectory, StateError};
 
 use crate::failure::Failure;
 
@@ -36,6 +36,18 @@ pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, 
         }
         Err(error) => Err(Failure::Failed(error.to_string())),
     }
+}
+
+/// Reads the secret that several servers share.
+///
+/// # Errors
+/// The file cannot be used.
+pub(crate) fn open_shared(path: &Path) -> Result<Arc<SharedKeys>, Failure> {
+    let runtime = TokioRuntime::current()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    let keys = SharedKeys::read(path, runtime.unix_time());
+    keys.map(Arc::new)
+        .map_err(|error| Failure::Failed(format!("shared_secret_file: {error}")))
 }
 
 /// The directory that systemd provides, or the user's (XDG base directory specification 0.8).

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::settings::{Domain, Field, Settings};
-use marline::{EndpointConfig, Runtime};
+use marline::{EndpointConfig, QuicLbConfig, Runtime};
 
 use super::{
-    AccessLog, Challenges, Identity, MetricsSource, NamedIdentity, Site, SiteName, StateDirectory,
-    TrustedProxies,
+    AccessLog, Challenges, Identity, MetricsSource, NamedIdentity, SharedKeys, Site, SiteName,
+    StateDirectory, TrustedProxies,
 };
 use crate::tcp::TcpSockets;
 use crate::{TlsVersion, limits, transport};
@@ -50,8 +50,13 @@ pub struct ServerConfig {
     pub quic: transport::QuicOptions,
     /// Settings of the QUIC endpoint; `None` for the defaults, with random keys.
     pub endpoint: Option<EndpointConfig>,
+    /// The connection IDs of a server behind a load balancer that reads the server from them; the length of the IDs is theirs.
+    pub quic_lb: Option<QuicLbConfig>,
     /// The directory of keys and sessions that survive restarts. Its keys replace those of `endpoint`.
     pub state: Option<Arc<StateDirectory>>,
+    /// The keys that it has in common with other servers behind its address. They replace those of `state`, and there is no
+    /// 0-RTT with them.
+    pub shared: Option<Arc<SharedKeys>>,
     /// The log of requests.
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP, and pages about health and connections.
@@ -311,7 +316,9 @@ impl ServerConfig {
             tcp_sockets: None,
             quic: transport::QuicOptions::default(),
             endpoint: None,
+            quic_lb: None,
             state: None,
+            shared: None,
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),
@@ -347,7 +354,9 @@ impl ServerConfig {
             tcp_sockets: None,
             quic: transport::QuicOptions::default(),
             endpoint: None,
+            quic_lb: None,
             state: None,
+            shared: None,
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),

@@ -54,7 +54,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::{HeaderValue, Request, Response};
-use marline::Instant;
+use marline::{Instant, QuicLb, TicketKey};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -83,7 +83,7 @@ pub use self::reload::Handle;
 use self::reload::{KeptSessions, QuicEndpoint};
 use self::resources::Resources;
 pub(crate) use self::state::Sessions;
-pub use self::state::{StateDirectory, StateError};
+pub use self::state::{SharedKeys, StateDirectory, StateError, read_secret};
 use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
 pub use self::tls::{Identity, IdentityError, NamedIdentity};
@@ -171,6 +171,8 @@ struct Context {
     failed: OnceLock<SocketAddr>,
     protocols: Protocols,
     state: Option<Arc<StateDirectory>>,
+    shared: Option<Arc<SharedKeys>>,
+    quic_lb: Option<Arc<QuicLb>>,
     challenges: Challenges,
     endpoints: Vec<QuicEndpoint>,
     /// Of the workers.
@@ -235,13 +237,27 @@ impl Server {
         let logs = Logs::new(open.qlog, &config.limits);
         let mut attempt = 1;
         let workers = Workers::start(workers, &runtime).map_err(ServeError::Runtime)?;
+        let quic_lb = match &config.quic_lb {
+            None => None,
+            Some(config) => {
+                let seed = runtime.shared().seed().map_err(ServeError::Runtime)?;
+                Some(Arc::new(QuicLb::new(config.clone(), &seed)))
+            }
+        };
+        let opening = Opening {
+            config: &config,
+            workers: &workers,
+            metrics: &metrics,
+            logs: &logs,
+            quic_lb: quic_lb.as_ref(),
+        };
         let Sockets {
             addresses,
             tcp,
             quic,
             endpoints,
         } = loop {
-            match open_sockets(&config, given, &workers, &metrics, &logs).await {
+            match open_sockets(&opening, given).await {
                 Err(ServeError::Listen { .. }) if attempt < attempts => attempt += 1,
                 sockets => break sockets?,
             }
@@ -253,7 +269,7 @@ impl Server {
             false => Some(tcp::Tls::new(
                 &config,
                 config.protocols,
-                config.state.as_deref(),
+                tickets(config.state.as_ref(), config.shared.as_ref()),
             )?),
         };
         let limits = &config.limits;
@@ -282,6 +298,8 @@ impl Server {
             failed: OnceLock::new(),
             protocols: config.protocols,
             state: config.state,
+            shared: config.shared,
+            quic_lb,
             challenges: config.challenges,
             endpoints,
             runtimes: workers
@@ -373,6 +391,9 @@ impl Server {
         if let Some(state) = &context.state {
             on_any.spawn(rotate_keys(Arc::clone(state), Arc::clone(&context)));
         }
+        if let Some(shared) = &context.shared {
+            on_any.spawn(rotate_shared_keys(Arc::clone(shared), Arc::clone(&context)));
+        }
         // They are there until the end, so that they show that the server stops.
         let mut pages = JoinSet::new();
         for socket in self.metrics_pages {
@@ -452,6 +473,25 @@ async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
     }
 }
 
+/// Takes the keys of each day, until the server stops.
+async fn rotate_shared_keys(shared: Arc<SharedKeys>, context: Arc<Context>) {
+    let runtime = &context.runtime;
+    let mut wait = shared.rotate(runtime.unix_time());
+    while runtime.timeout(wait, context.stop.stopped()).await.is_err() {
+        wait = shared.rotate(runtime.unix_time());
+    }
+}
+
+/// The key of the session tickets of a server, if it does not keep sessions in memory.
+fn tickets(
+    state: Option<&Arc<StateDirectory>>,
+    shared: Option<&Arc<SharedKeys>>,
+) -> Option<Arc<TicketKey>> {
+    shared
+        .map(|shared| shared.tickets())
+        .or_else(|| state.map(|state| state.tickets()))
+}
+
 /// The limits of the qlog files of all connections, which outlast a replaced configuration.
 struct Logs {
     budget: Arc<QlogBudget>,
@@ -489,12 +529,18 @@ struct Sockets {
     endpoints: Vec<QuicEndpoint>,
 }
 
+/// What the sockets of all addresses are opened with.
+struct Opening<'a> {
+    config: &'a ServerConfig,
+    workers: &'a Workers,
+    metrics: &'a Metrics,
+    logs: &'a Logs,
+    quic_lb: Option<&'a Arc<QuicLb>>,
+}
+
 async fn open_sockets(
-    config: &ServerConfig,
+    opening: &Opening<'_>,
     given: &mut GivenSockets,
-    workers: &Workers,
-    metrics: &Metrics,
-    logs: &Logs,
 ) -> Result<Sockets, ServeError> {
     let mut sockets = Sockets {
         addresses: Vec::new(),
@@ -502,11 +548,12 @@ async fn open_sockets(
         quic: Vec::new(),
         endpoints: Vec::new(),
     };
-    sockets
-        .open(config.listen, config, given, workers, metrics, logs)
-        .await?;
+    let Opening {
+        config, workers, ..
+    } = opening;
+    sockets.open(0, config.listen, opening, given).await?;
     let port = sockets.addresses[0].port();
-    for also in &config.also_listen {
+    for (number, also) in (1..).zip(&config.also_listen) {
         let (address, may_be_missing) = match *also {
             AlsoListen::IfPresent(ip) => (SocketAddr::new(ip, port), true),
             AlsoListen::AtIfPresent(address) => (address, true),
@@ -515,9 +562,7 @@ async fn open_sockets(
         if may_be_missing && !is_local(address.ip(), workers.all()[0].runtime()) {
             continue;
         }
-        sockets
-            .open(address, config, given, workers, metrics, logs)
-            .await?;
+        sockets.open(number, address, opening, given).await?;
     }
     Ok(sockets)
 }
@@ -555,16 +600,21 @@ fn is_local(ip: IpAddr, runtime: &RuntimeHandle) -> bool {
 }
 
 impl Sockets {
-    /// Listens on one more address, on TCP and UDP as the protocols require.
+    /// Listens on one more address, that with this number in the configuration, on TCP and UDP as the protocols require.
     async fn open(
         &mut self,
+        number: usize,
         mut address: SocketAddr,
-        config: &ServerConfig,
+        opening: &Opening<'_>,
         given: &mut GivenSockets,
-        workers: &Workers,
-        metrics: &Metrics,
-        logs: &Logs,
     ) -> Result<(), ServeError> {
+        let &Opening {
+            config,
+            workers,
+            metrics,
+            logs,
+            quic_lb,
+        } = opening;
         let protocols = config.protocols;
         if protocols.http1 || protocols.http2 || protocols.cleartext {
             let protocol = match config.multipath_tcp {
@@ -594,10 +644,14 @@ impl Sockets {
             let runtime = workers.all()[0].runtime();
             let counting = metrics.observers(&config.quic.transport);
             let sessions = KeptSessions::new(address);
-            let stored = sessions.of(config.state.as_deref(), config)?;
-            let settings = quic::server_config(config, runtime, counting, stored, &logs.budget)?;
+            let resumption =
+                sessions.of(config.state.as_deref(), config.shared.as_deref(), config)?;
+            let settings =
+                quic::server_config(config, runtime, counting, resumption, &logs.budget)?;
             let given = given.take_udp(address);
-            let endpoints = quic::server_endpoints(config, &settings, address, given, workers)?;
+            let listener = quic::Listener { number, address };
+            let endpoints =
+                quic::server_endpoints(config, &settings, &listener, given, workers, quic_lb)?;
             address = endpoints[0].local_addr();
             for (worker, endpoint) in endpoints.iter().enumerate() {
                 self.quic.push(OfWorker {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use marline::proto::WORKER_ID_LEN;
 use marline::runtime::reuse_port;
-use marline::{EndpointConfig, MakeObserver, TlsServerConfig, Worker, hmac_sha256};
+use marline::{
+    EndpointConfig, MakeObserver, QuicLb, TicketKey, TlsServerConfig, Worker, hmac_sha256,
+};
 
 use super::tls::settings;
 use super::workers::Workers;
@@ -17,13 +19,30 @@ use crate::runtime::RuntimeHandle;
 use crate::tls::crypto_provider;
 use crate::transport::{QlogBudget, both, observer};
 
-/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`, and
-/// `sessions` are those that clients may resume; without it, they are in memory. Its logs share `budget`.
+/// How clients resume their sessions.
+pub(super) enum Resumption {
+    /// The sessions are in memory.
+    InMemory,
+    /// They are in a file as well.
+    Kept(Arc<Sessions>),
+    /// They are in tickets, which any server with the key accepts, and thus more than once: without 0-RTT, which an attacker
+    /// could replay to each of the servers.
+    Tickets(Arc<TicketKey>),
+}
+
+/// An address to listen on, and its number in the configuration.
+pub(super) struct Listener {
+    pub(super) number: usize,
+    pub(super) address: SocketAddr,
+}
+
+/// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`. Its logs
+/// share `budget`.
 pub(super) fn server_config(
     config: &ServerConfig,
     runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
-    sessions: Option<Arc<Sessions>>,
+    resumption: Resumption,
     budget: &Arc<QlogBudget>,
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
@@ -34,8 +53,13 @@ pub(super) fn server_config(
     if let Some(log) = &quic.key_log {
         tls.key_log = log.log();
     }
-    if let Some(sessions) = sessions {
-        tls.session_storage = sessions;
+    match resumption {
+        Resumption::InMemory => {}
+        Resumption::Kept(sessions) => tls.session_storage = sessions,
+        Resumption::Tickets(key) => {
+            tls.ticketer = key;
+            tls.max_early_data_size = 0;
+        }
     }
     let tls = TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))?;
     let mut server = marline::ServerConfig::new(tls);
@@ -60,9 +84,10 @@ pub(super) fn server_config(
 pub(super) fn server_endpoints(
     config: &ServerConfig,
     server: &marline::ServerConfig,
-    address: SocketAddr,
+    &Listener { number, address }: &Listener,
     given: Vec<UdpSocket>,
     workers: &Workers,
+    quic_lb: Option<&Arc<QuicLb>>,
 ) -> Result<Vec<marline::Endpoint>, ServeError> {
     let runtime = workers.all()[0].runtime().shared();
     let mut settings = match config.endpoint.clone() {
@@ -74,10 +99,14 @@ pub(super) fn server_endpoints(
         let purpose = address.to_string();
         settings.rng_seed = hmac_sha256(&settings.rng_seed, purpose.as_bytes());
     }
+    settings.quic_lb = quic_lb.cloned();
     if let Some(state) = &config.state {
         state.set_keys(&mut settings, address);
     }
-    let len = settings.connection_id_len;
+    if let Some(shared) = &config.shared {
+        shared.set_keys(&mut settings, number);
+    }
+    let len = settings.id_len();
     if workers.count() > 1 && len < WORKER_ID_LEN {
         return Err(ServeError::Quic(format!(
             "connection IDs of {len} bytes cannot carry the number of a worker; set endpoint.connection_id_len to {WORKER_ID_LEN} or more, or workers to 1"
@@ -125,9 +154,10 @@ fn open(
     is_steered: bool,
 ) -> io::Result<Vec<marline::Endpoint>> {
     let count = u8::try_from(sockets.len()).unwrap_or(u8::MAX);
+    let (key, field) = (&settings.worker_key, settings.worker_field());
     if is_steered
         && count > 1
-        && let Err(error) = reuse_port::steer(&sockets[0], &settings.worker_key, count)
+        && let Err(error) = reuse_port::steer(&sockets[0], key, field, count)
     {
         let text = format!(
             "the kernel does not select the worker of a datagram ({error}): workers pass on those of clients whose port changes"

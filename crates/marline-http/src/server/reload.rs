@@ -4,12 +4,16 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use marline::settings::rows;
-use marline::{Sha256, TransportConfig};
+use marline::{QuicLbError, Sha256, TransportConfig};
 use tokio::sync::oneshot;
 
 use super::current::Current;
+use super::quic::Resumption;
 use super::stop::Stop;
-use super::{Context, ServeError, ServerConfig, ServerLimits, Sessions, StateDirectory, quic, tcp};
+use super::{
+    Context, ServeError, ServerConfig, ServerLimits, Sessions, SharedKeys, StateDirectory, quic,
+    tcp, tickets,
+};
 
 /// Stops a running server, or replaces its configuration. Cheap to clone.
 #[derive(Clone)]
@@ -63,8 +67,8 @@ impl Handle {
 
     /// Replaces certificate, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
-    /// new connections. Sockets, workers, the settings of the endpoint and the state directory, `metrics`,
-    /// `more_metrics` and `runtime` stay as they are.
+    /// new connections. By a new [`quic_lb`](ServerConfig::quic_lb), all connections get new connection IDs. Sockets, workers, the
+    /// settings of the endpoint and the state directory, shared keys, `metrics`, `more_metrics` and `runtime` stay as they are.
     ///
     /// # Errors
     /// The configuration cannot be used; nothing has changed.
@@ -76,23 +80,31 @@ impl Handle {
             Some(_) => Some(tcp::Tls::new(
                 &config,
                 context.protocols,
-                context.state.as_deref(),
+                tickets(context.state.as_ref(), context.shared.as_ref()),
             )?),
             None => None,
         };
         let counting = context.metrics.observers(&config.quic.transport);
         let mut settings = Vec::new();
         for kept in &context.endpoints {
-            let sessions = kept.sessions(context.state.as_deref(), &config)?;
+            let resumption = kept.resumption(&context, &config)?;
             let runtime = &context.runtime;
             settings.push(quic::server_config(
                 &config,
                 runtime,
                 counting.clone(),
-                sessions,
+                resumption,
                 &context.logs.budget,
             )?);
         }
+        let is_moved = match (&context.quic_lb, &config.quic_lb) {
+            (None, None) => false,
+            (Some(present), Some(next)) => present.check(next).map_err(not_replaced)?,
+            _ => {
+                let text = "[quic_lb]: only a restart switches it on or off";
+                return Err(ServeError::Quic(text.to_owned()));
+            }
+        };
         // A server that stops refuses new connections.
         if self.stop.is_stopping() {
             return Ok(());
@@ -100,6 +112,12 @@ impl Handle {
         for (kept, settings) in context.endpoints.iter().zip(settings) {
             for endpoint in &kept.endpoints {
                 endpoint.set_server_config(Some(settings.clone()));
+            }
+        }
+        if let (true, Some(present), Some(next)) = (is_moved, &context.quic_lb, config.quic_lb) {
+            present.replace(next).map_err(not_replaced)?;
+            for endpoint in context.quic_endpoints() {
+                endpoint.renew_connection_ids();
             }
         }
         context.logs.set_limits(&config.limits);
@@ -115,6 +133,10 @@ impl Handle {
         });
         Ok(())
     }
+}
+
+fn not_replaced(error: QuicLbError) -> ServeError {
+    ServeError::Quic(format!("[quic_lb]: {error}"))
 }
 
 /// The endpoints of an address, and the sessions that their clients may resume.
@@ -143,12 +165,13 @@ impl QuicEndpoint {
         }
     }
 
-    fn sessions(
+    fn resumption(
         &self,
-        state: Option<&StateDirectory>,
+        context: &Context,
         config: &ServerConfig,
-    ) -> Result<Option<Arc<Sessions>>, ServeError> {
-        self.sessions.of(state, config)
+    ) -> Result<Resumption, ServeError> {
+        let (state, shared) = (context.state.as_deref(), context.shared.as_deref());
+        self.sessions.of(state, shared, config)
     }
 }
 
@@ -160,28 +183,32 @@ impl KeptSessions {
         }
     }
 
-    /// The sessions for a configuration: the present ones, if the settings that clients remember still apply.
+    /// How clients resume sessions under a configuration: the present ones, if the settings that they remember still apply.
     pub(super) fn of(
         &self,
         state: Option<&StateDirectory>,
+        shared: Option<&SharedKeys>,
         config: &ServerConfig,
-    ) -> Result<Option<Arc<Sessions>>, ServeError> {
+    ) -> Result<Resumption, ServeError> {
+        if let Some(shared) = shared {
+            return Ok(Resumption::Tickets(shared.tickets()));
+        }
         let Some(state) = state else {
-            return Ok(None);
+            return Ok(Resumption::InMemory);
         };
         let settings = remembered_settings(config);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*open
             && open.settings == settings
         {
-            return Ok(Some(Arc::clone(&open.sessions)));
+            return Ok(Resumption::Kept(Arc::clone(&open.sessions)));
         }
         let sessions = state.sessions(self.address, &settings)?;
         *open = Some(OpenSessions {
             settings,
             sessions: Arc::clone(&sessions),
         });
-        Ok(Some(sessions))
+        Ok(Resumption::Kept(sessions))
     }
 }
 

@@ -127,6 +127,8 @@ fn context(site: Site) -> Arc<Context> {
         cut: Stop::default(),
         protocols: Protocols::default(),
         state: None,
+        shared: None,
+        quic_lb: None,
         challenges: Challenges::default(),
         endpoints: Vec::new(),
         runtimes: Vec::new(),

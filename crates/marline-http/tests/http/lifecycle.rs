@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
+use marline::{QuicLbConfig, QuicLbFormat, ServerId};
 use marline_http::Body;
 use marline_http::client::{HttpVersion, parse_url};
 use marline_http::server::{
-    AccessLog, AlsoListen, Identity, ServerConfig, Site, StateDirectory, directory,
+    AccessLog, AlsoListen, Identity, ServerConfig, SharedKeys, Site, StateDirectory, directory,
 };
 use tempfile::TempDir;
 use tower::service_fn;
@@ -156,6 +157,78 @@ async fn sessions_and_0_rtt_survive_a_restart_unless_settings_change() {
         while UdpSocket::bind(address).is_err() {
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// A configuration of QUIC-LB with a key of these bytes.
+fn quic_lb(config: u8, key: u8) -> QuicLbConfig {
+    let format = QuicLbFormat::new(config, 1, 15, Some([key; 16])).unwrap();
+    QuicLbConfig::new(format, ServerId::new(&[7]).unwrap(), false).unwrap()
+}
+
+#[tokio::test]
+async fn a_reload_replaces_the_configuration_of_connection_ids_or_changes_nothing() {
+    let root = directory_of(&[("file", b"content")]);
+    let site = || directory(root.path(), false).unwrap();
+    let server = TestServer::with(site(), |config| config.quic_lb = Some(quic_lb(0, 1))).await;
+    let visitor = server.connect(HttpVersion::Http3).await;
+    assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+    let reload = |next: Option<QuicLbConfig>| {
+        let empty = directory_of(&[]);
+        let mut config = ServerConfig::new(
+            server.address,
+            identity(),
+            match &next {
+                Some(_) => site(),
+                None => directory(empty.path(), false).unwrap(),
+            },
+        );
+        config.quic_lb = next;
+        server.handle.reload(config)
+    };
+    let refused = reload(None).unwrap_err().to_string();
+    assert!(refused.contains("[quic_lb]: only a restart"), "{refused}");
+    assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+    let refused = reload(Some(quic_lb(0, 2))).unwrap_err().to_string();
+    assert!(refused.contains("an identifier other than 0"), "{refused}");
+    reload(Some(quic_lb(0, 1))).unwrap();
+    reload(Some(quic_lb(1, 2))).unwrap();
+    for _ in 0..3 {
+        assert_eq!(visitor.get("/file", &[]).await.1, b"content");
+    }
+}
+
+/// Servers that share a secret, at two addresses as on two machines.
+#[tokio::test]
+async fn sessions_are_resumed_at_another_server_with_the_same_secret_and_without_0_rtt() {
+    let root = directory_of(&[("file", b"content")]);
+    let kept = TempDir::new().unwrap();
+    let secret = kept.path().join("secret");
+    std::fs::write(&secret, "of all machines behind one address").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut servers = Vec::new();
+    for _ in 0..2 {
+        let site = directory(root.path(), false).unwrap();
+        let server = TestServer::with(site, |config| {
+            config.shared = Some(Arc::new(SharedKeys::read(&secret, UNIX).unwrap()));
+        });
+        servers.push(server.await);
+    }
+    let client = client(HttpVersion::Http3);
+    for (server, is_resumed) in servers.iter().zip([false, true]) {
+        let url = server.url(HttpVersion::Http3, "/file");
+        let target = parse_url(&url, HttpVersion::Http3).unwrap();
+        let connection = client.connect(&target.origin).await.unwrap();
+        let quic = connection.quic().unwrap();
+        quic.confirmed().await.unwrap();
+        assert_eq!(quic.is_resumed(), is_resumed);
+        assert!(!quic.early_data_accepted());
+        // The session ticket precedes the response to a request that follows the handshake.
+        let headers = Default::default();
+        let response = connection.get(&target.origin, &target.uri, &headers).await;
+        assert_eq!(read(response.unwrap().into_body()).await, b"content");
+        quic.close(0, b"");
     }
 }
 

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use marline_wire::ConnectionId;
 
 use super::ClientLimits;
-use crate::crypto::{ResetKey, TokenKey, WorkerKey, hmac_sha256};
+use crate::crypto::{QuicLb, ResetKey, TokenKey, WorkerField, WorkerKey, hmac_sha256};
+use crate::limits::LOCAL_CIDS;
 use crate::rng::SecureRng;
 use crate::settings::{Domain, Settings, field};
 
 /// Settings shared by all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Length of our connection IDs in bytes: 4 to 20.
+    /// Length of our connection IDs in bytes, 4 to 20, unless they are those of `quic_lb`.
     pub connection_id_len: usize,
+    /// The connection IDs of a server behind a load balancer that reads the server from them; without it, they are random.
+    pub quic_lb: Option<Arc<QuicLb>>,
     /// Key of stateless reset tokens. If it is kept across restarts, clients of a restarted server
     /// learn at once that it has lost the state of their connections.
     pub reset_key: Arc<ResetKey>,
@@ -38,6 +41,7 @@ impl EndpointConfig {
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self {
             connection_id_len: 8,
+            quic_lb: None,
             reset_key: Arc::new(ResetKey::new(&hmac_sha256(&seed, b"stateless reset"))),
             token_key: Arc::new(TokenKey::new(&hmac_sha256(&seed, b"address tokens"))),
             grease_fixed_bit: true,
@@ -48,15 +52,39 @@ impl EndpointConfig {
         }
     }
 
+    /// The length of our connection IDs, in bytes.
+    pub fn id_len(&self) -> usize {
+        let of_quic_lb = self.quic_lb.as_ref().map(|quic_lb| quic_lb.id_len());
+        of_quic_lb.unwrap_or(self.connection_id_len)
+    }
+
+    /// The bytes of our connection IDs that have to do with the worker's number.
+    pub fn worker_field(&self) -> WorkerField {
+        let of_quic_lb = self.quic_lb.as_ref().map(|quic_lb| quic_lb.worker_field());
+        of_quic_lb.unwrap_or(WorkerField::FIRST)
+    }
+
     /// A new connection ID of this end.
     pub(crate) fn connection_id(&self, rng: &mut SecureRng) -> ConnectionId {
+        if let Some(quic_lb) = &self.quic_lb {
+            return quic_lb.connection_id(self.worker.unwrap_or(0), &self.worker_key, rng);
+        }
         let id = rng.connection_id(self.connection_id_len);
         let Some(worker) = self.worker else {
             return id;
         };
         let mut bytes = id.to_vec();
-        self.worker_key.name(&mut bytes, worker);
+        self.worker_key
+            .write(&mut bytes, WorkerField::FIRST, worker);
         ConnectionId::new(&bytes).unwrap_or(id)
+    }
+
+    /// The number of connection IDs of a path that a peer may have at once, as far as this end is concerned.
+    pub(crate) fn ids_of_path(&self) -> usize {
+        match &self.quic_lb {
+            Some(quic_lb) if quic_lb.is_readable() => 1,
+            _ => LOCAL_CIDS,
+        }
     }
 
     /// The keys in settings: all except secrets.

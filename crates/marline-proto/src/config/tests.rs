@@ -240,9 +240,10 @@ fn every_field_of_a_configuration_has_a_key() {
         skip_packet_numbers,
         key_update_interval,
     });
-    // The keys and the seed are secrets; the number of the worker is chosen by who opens several endpoints.
+    // The keys and the seed are secrets; QUIC-LB needs a key; the number of the worker is chosen by who opens several endpoints.
     let EndpointConfig {
         connection_id_len: _,
+        quic_lb: _,
         grease_fixed_bit: _,
         clients: _,
         reset_key: _,

@@ -313,6 +313,13 @@ impl Connection {
         Ok(())
     }
 
+    /// Replaces all connection IDs that the peer has by new ones (RFC 9000, section 5.1.2): those of a connection whose
+    /// handshake is not complete, or that has an earlier request under way, once that is.
+    pub fn renew_connection_ids(&mut self) {
+        self.paths.replace_ids();
+        self.issue_connection_ids();
+    }
+
     /// Issues connection IDs up to the peer's limits.
     pub(super) fn issue_connection_ids(&mut self) {
         if self.establishment.one_rtt().is_none() || !self.paths.is_issue_due() {

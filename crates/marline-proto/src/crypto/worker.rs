@@ -8,10 +8,47 @@ use super::provider::hmac_sha256;
 /// Bytes of a connection ID that name a worker: IDs have at least as many where there are several workers.
 pub const WORKER_ID_LEN: usize = 8;
 
+/// The bytes of a connection ID that have to do with a worker's number: the masked number, and seven that the mask is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerField {
+    number: usize,
+    hashed: usize,
+}
+
+impl WorkerField {
+    /// In random connection IDs: the first byte, and the seven after it.
+    pub const FIRST: Self = Self {
+        number: 0,
+        hashed: 1,
+    };
+
+    /// In connection IDs of `len` bytes that begin with what a balancer reads: the last byte, and the seven before it.
+    pub(crate) const fn last_of(len: usize) -> Self {
+        Self {
+            number: len - 1,
+            hashed: len - WORKER_ID_LEN,
+        }
+    }
+
+    /// The offset of the masked number in the connection ID.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The offset of the seven bytes, at least 1.
+    pub fn hashed(&self) -> usize {
+        self.hashed
+    }
+
+    fn hashed_bytes(&self, id: &[u8]) -> Option<[u8; WORKER_ID_LEN - 1]> {
+        id.get(self.hashed..)?.first_chunk().copied()
+    }
+}
+
 /// The key that hides the number of a worker in the connection IDs of its connections, so that nobody else can tell
 /// which IDs are of one worker, and with that perhaps of one connection (RFC 9000, section 5.1).
 ///
-/// The first byte is the number, masked by HalfSipHash-1-3 of the other seven in reverse order. The hash consists of
+/// The number is masked by HalfSipHash-1-3 of seven other bytes in reverse order. The hash consists of
 /// additions, rotations and exclusive ors of 32 bits, so that a program of classic BPF can undo it in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WorkerKey([u32; 2]);
@@ -30,21 +67,23 @@ impl WorkerKey {
         self.0
     }
 
-    /// The number that the connection ID `id` carries if a worker made it; any number if not. `None` if it is too short.
-    pub fn worker(&self, id: &[u8]) -> Option<u8> {
-        let named = id.first_chunk::<WORKER_ID_LEN>()?;
-        Some(named[0] ^ self.mask(named))
+    /// The number that the connection ID `id` carries in `field` if a worker made it; any number if not. `None` if it is too
+    /// short.
+    pub fn worker(&self, id: &[u8], field: WorkerField) -> Option<u8> {
+        let mask = self.mask(field.hashed_bytes(id)?);
+        Some(id.get(field.number)? ^ mask)
     }
 
-    /// Has the random connection ID `id` carry the number `worker`.
-    pub(crate) fn name(&self, id: &mut [u8], worker: u8) {
-        if let Some(named) = id.first_chunk_mut::<WORKER_ID_LEN>() {
-            named[0] = worker ^ self.mask(named);
+    /// Has the connection ID `id` carry the number `worker` in `field`.
+    pub(crate) fn write(&self, id: &mut [u8], field: WorkerField, worker: u8) {
+        if let Some(hashed) = field.hashed_bytes(id)
+            && let Some(number) = id.get_mut(field.number)
+        {
+            *number = worker ^ self.mask(hashed);
         }
     }
 
-    fn mask(&self, id: &[u8; WORKER_ID_LEN]) -> u8 {
-        let [_, a, b, c, d, e, f, g] = *id;
+    fn mask(&self, [a, b, c, d, e, f, g]: [u8; WORKER_ID_LEN - 1]) -> u8 {
         let first = u32::from_be_bytes([d, e, f, g]);
         let hash = self.hash([first, u32::from_be_bytes([7, a, b, c])]);
         hash.to_be_bytes()[3]
@@ -115,13 +154,13 @@ mod tests {
             let mut id = [number.wrapping_mul(31); 12];
             id[5] = number;
             let before = id;
-            key.name(&mut id, 3);
-            assert_eq!(key.worker(&id), Some(3));
+            key.write(&mut id, WorkerField::FIRST, 3);
+            assert_eq!(key.worker(&id, WorkerField::FIRST), Some(3));
             assert_eq!(id[1..], before[1..]);
-            read_by_other[usize::from(other.worker(&id).unwrap())] = true;
+            read_by_other[usize::from(other.worker(&id, WorkerField::FIRST).unwrap())] = true;
         }
         let distinct = read_by_other.iter().filter(|read| **read).count();
         assert!(distinct > 100, "{distinct}");
-        assert_eq!(key.worker(&[0; 7]), None);
+        assert_eq!(key.worker(&[0; 7], WorkerField::FIRST), None);
     }
 }

@@ -118,7 +118,7 @@ impl Endpoint {
     ) -> Self {
         let rng = SecureRng::from_seed(config.rng_seed);
         Self {
-            routes: Routes::new(config.connection_id_len),
+            routes: Routes::new(config.id_len()),
             worker: config.worker.unwrap_or(0),
             config,
             server,

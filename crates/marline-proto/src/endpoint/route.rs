@@ -143,7 +143,7 @@ impl Endpoint {
     ) -> Route {
         let &Arrival { now, tuple, .. } = arrival;
         reply.clear();
-        let id_len = self.config.connection_id_len;
+        let id_len = self.config.id_len();
         let Some(destination) = packet::destination(datagram, id_len) else {
             return Route::Drop;
         };
@@ -247,8 +247,9 @@ impl Endpoint {
         let is_first = !matches!(header.kind, ProtectedKind::Short);
         let worker = match is_first && self.coordinates_bundles() {
             true => self.worker_of_address(arrival.tuple.remote.ip()),
-            false if header.dcid.len() == self.config.connection_id_len => {
-                self.config.worker_key.worker(&header.dcid)?
+            false if header.dcid.len() == self.config.id_len() => {
+                let field = self.config.worker_field();
+                self.config.worker_key.worker(&header.dcid, field)?
             }
             false => return None,
         };

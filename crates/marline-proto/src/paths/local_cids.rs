@@ -36,6 +36,8 @@ pub(crate) struct LocalCids {
     issued: VecDeque<Issued>,
     next_sequence: u64,
     retire_prior_to: u64,
+    /// IDs with lower sequence numbers are to be replaced, once the peer has completed an earlier request.
+    replace_before: u64,
     /// Maximum number of IDs that the peer may hold.
     limit: usize,
     /// Whether our ID is zero-length, so that there is only one.
@@ -49,6 +51,7 @@ impl LocalCids {
             issued: VecDeque::new(),
             next_sequence: 0,
             retire_prior_to: 0,
+            replace_before: 0,
             limit: 1,
             zero_length: first.is_empty(),
         };
@@ -62,6 +65,7 @@ impl LocalCids {
             issued: VecDeque::new(),
             next_sequence: 0,
             retire_prior_to: 0,
+            replace_before: 0,
             limit: RESERVED_CIDS,
             zero_length: false,
         }
@@ -73,20 +77,20 @@ impl LocalCids {
             .map_or(LOCAL_CIDS, |limit| limit.clamp(1, LOCAL_CIDS));
     }
 
-    /// Number of further IDs that the peer could hold.
-    pub(crate) fn want_more(&self) -> usize {
+    /// Number of further IDs that the peer could hold, and that make no more than `most`.
+    pub(crate) fn want_more(&self, most: usize) -> usize {
         if self.zero_length {
             return 0;
         }
         let held = self.iter_from(self.retire_prior_to).count();
-        self.limit.saturating_sub(held)
+        self.limit.min(most).saturating_sub(held)
     }
 
     /// Adds a new ID, to be sent in NEW_CONNECTION_ID; returns its sequence number.
     ///
     /// `reset_token` is the stateless reset token of the ID.
     pub(crate) fn issue(&mut self, id: ConnectionId, reset_token: [u8; 16]) -> u64 {
-        debug_assert!(self.want_more() > 0, "the peer could not hold it");
+        debug_assert!(self.want_more(self.limit) > 0, "the peer could not hold it");
         self.push(id, reset_token, Delivery::New)
     }
 
@@ -97,21 +101,36 @@ impl LocalCids {
         debug_assert_eq!(sequence, 1);
     }
 
-    /// Requests the peer to retire all IDs before `sequence`; new ones then replace them, and carry the request.
+    /// Has all IDs issued so far replaced by new ones, as soon as [`Self::retire_replaced`] can request it.
+    pub(crate) fn replace_all(&mut self) {
+        self.replace_before = self.next_sequence;
+    }
+
+    /// Requests the peer to retire the IDs that are to be replaced; new ones then take their places, and carry the request.
     ///
-    /// Returns false, without effect, while the peer has not completed the previous request (RFC
-    /// 9000, section 5.1.2).
-    #[cfg(test)]
-    pub(crate) fn retire_prior_to(&mut self, sequence: u64) -> bool {
+    /// Without effect while the peer has not completed the previous request (RFC 9000, section 5.1.2).
+    pub(crate) fn retire_replaced(&mut self) -> bool {
         let pending = self
             .issued
             .front()
             .is_some_and(|first| first.sequence < self.retire_prior_to);
-        if self.zero_length || pending || sequence <= self.retire_prior_to {
+        if self.zero_length || pending || self.replace_before <= self.retire_prior_to {
             return false;
         }
-        self.retire_prior_to = sequence.min(self.next_sequence);
+        self.retire_prior_to = self.replace_before;
         true
+    }
+
+    /// Requests the peer to retire all IDs before `sequence`; returns whether that is possible now.
+    #[cfg(test)]
+    pub(crate) fn retire_prior_to(&mut self, sequence: u64) -> bool {
+        let before = self.replace_before;
+        self.replace_before = sequence.min(self.next_sequence);
+        let is_possible = self.retire_replaced();
+        if !is_possible {
+            self.replace_before = before;
+        }
+        is_possible
     }
 
     /// As [`Self::retire_prior_to`], for all IDs issued so far.

@@ -85,6 +85,10 @@ impl Reserve {
         self.list.iter()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reserved> {
+        self.list.iter_mut()
+    }
+
     /// The paths up to `theirs`, the peer's limit.
     pub(crate) fn up_to(&mut self, theirs: PathId) -> impl Iterator<Item = &mut Reserved> {
         self.list.iter_mut().filter(move |path| path.id <= theirs)

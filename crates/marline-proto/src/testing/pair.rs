@@ -10,6 +10,7 @@ use super::network::{Datagram, Direction, Network};
 use crate::config::{ClientConfig, ClientLimits, EndpointConfig, ServerConfig, TransportConfig};
 use crate::connection::{Connection, EndpointEvent, Event};
 use crate::coordination::bundle::MemberDirective;
+use crate::crypto::QuicLb;
 use crate::endpoint::{ConnectionHandle, Endpoint, NewConnection, Route};
 use crate::handshake::{Cipher, TlsClientConfig, TlsServerConfig};
 use crate::time::Instant;
@@ -210,6 +211,8 @@ pub struct PairConfig {
     pub client_id_len: usize,
     /// Length of the server's connection IDs, in bytes.
     pub server_id_len: usize,
+    /// The server's connection IDs behind a load balancer.
+    pub quic_lb: Option<Arc<QuicLb>>,
     /// Seed of all randomness except that of TLS.
     pub seed: u64,
 }
@@ -235,6 +238,7 @@ impl Default for PairConfig {
             further_names: 0,
             client_id_len: 8,
             server_id_len: 8,
+            quic_lb: None,
             seed: 1,
         }
     }
@@ -295,6 +299,7 @@ impl Pair {
         };
         let server_endpoint = Arc::new(EndpointConfig {
             connection_id_len: config.server_id_len,
+            quic_lb: config.quic_lb,
             clients: config.clients,
             ..endpoint_config(2, config.seed)
         });

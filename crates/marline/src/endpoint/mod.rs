@@ -161,6 +161,19 @@ impl Endpoint {
         state.apply_server_config();
     }
 
+    /// Replaces the connection IDs of all connections by new ones, as a new configuration of
+    /// [`QuicLb`](marline_proto::QuicLb) requires: see [`renew_connection_ids`](marline_proto::Connection::renew_connection_ids).
+    pub fn renew_connection_ids(&self) {
+        let state = self.shared.lock();
+        for connection in state.connections.iter().flatten() {
+            let mut inner = connection.lock();
+            inner.proto.renew_connection_ids();
+            connection.touch(&mut inner);
+        }
+        drop(state);
+        self.shared.signal.wake();
+    }
+
     /// Ends an idle connection of a client to make room for another one at `ip`, whose address is validated, where a limit
     /// is shared with others than this endpoint. It is chosen as in a server with
     /// [`max_connections`](ServerConfig::max_connections): [`ClientLimits::evict_idle`](marline_proto::ClientLimits::evict_idle).

@@ -44,8 +44,8 @@ impl Endpoint {
             let count = workers.len();
             return Err(invalid(format!("{count} workers: there may be 1 to 255")));
         };
-        if count > 1 && config.connection_id_len < WORKER_ID_LEN {
-            let len = config.connection_id_len;
+        if count > 1 && config.id_len() < WORKER_ID_LEN {
+            let len = config.id_len();
             return Err(invalid(format!(
                 "connection IDs of {len} bytes cannot carry the number of a worker; they need {WORKER_ID_LEN}"
             )));

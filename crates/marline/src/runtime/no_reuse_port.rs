@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use marline_proto::WorkerKey;
+use marline_proto::{WorkerField, WorkerKey};
 
 /// Binds one socket to `addr`.
 ///
@@ -31,7 +31,12 @@ pub fn share(sockets: &mut Vec<UdpSocket>, count: usize) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::Unsupported`].
-pub fn steer(socket: &UdpSocket, key: &WorkerKey, workers: u8) -> io::Result<()> {
-    let _ = (socket, key, workers);
+pub fn steer(
+    socket: &UdpSocket,
+    key: &WorkerKey,
+    field: WorkerField,
+    workers: u8,
+) -> io::Result<()> {
+    let _ = (socket, key, field, workers);
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use marline_proto::WorkerKey;
+use marline_proto::{WorkerField, WorkerKey};
 use nix::libc;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::AttachReusePortCbpf;
@@ -51,13 +51,18 @@ pub fn share(sockets: &mut Vec<UdpSocket>, count: usize) -> io::Result<()> {
 }
 
 /// Has the kernel deliver the datagrams of a connection at the socket of its worker, where `socket` is any of the
-/// sockets of `workers`, and `key` made their connection IDs. Datagrams whose destination a client chose, as the first ones
+/// sockets of `workers`, whose connection IDs carry a number in `field` under `key`. Datagrams whose destination a client chose, as the first ones
 /// of a connection, are still distributed by the hash of their addresses.
 ///
 /// # Errors
 /// The system's error: not every kernel and not every sandbox allows this.
-pub fn steer(socket: &UdpSocket, key: &WorkerKey, workers: u8) -> io::Result<()> {
-    let mut program = Program::of(key, workers).0;
+pub fn steer(
+    socket: &UdpSocket,
+    key: &WorkerKey,
+    field: WorkerField,
+    workers: u8,
+) -> io::Result<()> {
+    let mut program = Program::of(key, field, workers).0;
     let program = libc::sock_fprog {
         len: u16::try_from(program.len()).map_err(io::Error::other)?,
         filter: program.as_mut_ptr(),
@@ -79,7 +84,10 @@ const STATE: [u32; 4] = [0, 1, 2, 3];
 const TEMPORARY: u32 = 4;
 
 impl Program {
-    fn of(key: &WorkerKey, workers: u8) -> Self {
+    fn of(key: &WorkerKey, field: WorkerField, workers: u8) -> Self {
+        // The connection ID begins with the second byte, and connection IDs are short.
+        let hashed = field.hashed() as u32;
+        let number = 1 + field.number() as u32;
         let mut program = Self(Vec::new());
         // Long headers have the destination that the client chose at first.
         program.load_bytes(libc::BPF_B, 0);
@@ -95,9 +103,9 @@ impl Program {
             program.push(libc::BPF_LD | libc::BPF_IMM, value);
             program.push(libc::BPF_ST, word);
         }
-        // Bytes 4 to 7 of the connection ID, then 1 to 3 with the length of both.
-        program.block(5, |_| {});
-        program.block(1, |program| {
+        // The last four of the seven bytes, then the first three with the length of both.
+        program.block(hashed + 4, |_| {});
+        program.block(hashed, |program| {
             program.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0x00ff_ffff);
             program.push(libc::BPF_ALU | libc::BPF_OR | libc::BPF_K, 7 << 24);
         });
@@ -109,7 +117,7 @@ impl Program {
             program.round();
         }
         program.xor(b, d);
-        program.load_bytes(libc::BPF_B, 1);
+        program.load_bytes(libc::BPF_B, number);
         program.push(libc::BPF_LDX | libc::BPF_MEM, b);
         program.push(libc::BPF_ALU | libc::BPF_XOR | libc::BPF_X, 0);
         program.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0xff);

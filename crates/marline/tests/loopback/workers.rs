@@ -6,8 +6,8 @@ use std::sync::Arc;
 use marline::coordination::bundle::BundleConfig;
 use marline::runtime::reuse_port;
 use marline::{
-    Connection, Endpoint, EndpointConfig, PassOn, PassedDatagram, Runtime as _, ServerConfig,
-    TokioRuntime, TransportConfig, Worker,
+    Connection, Endpoint, EndpointConfig, PassOn, PassedDatagram, QuicLb, QuicLbConfig,
+    QuicLbFormat, Runtime as _, ServerConfig, ServerId, TokioRuntime, TransportConfig, Worker,
 };
 
 use tokio::task::JoinSet;
@@ -47,6 +47,17 @@ fn config() -> EndpointConfig {
     EndpointConfig::from_seed([5; 32])
 }
 
+/// The same behind a load balancer.
+fn balanced() -> EndpointConfig {
+    let server_id = ServerId::new(&[1, 2]).unwrap();
+    let format = QuicLbFormat::new(0, 2, 14, Some([9; 16])).unwrap();
+    let quic_lb = QuicLbConfig::new(format, server_id, true).unwrap();
+    EndpointConfig {
+        quic_lb: Some(Arc::new(QuicLb::new(quic_lb, &[5; 32]))),
+        ..config()
+    }
+}
+
 /// A client with a port of its own.
 fn client(identity: &Identity) -> Endpoint {
     let client = Endpoint::client(LOOPBACK).unwrap();
@@ -68,18 +79,25 @@ fn connections(endpoints: &[Endpoint]) -> Vec<usize> {
 
 #[tokio::test]
 async fn clients_whose_port_changes_lose_no_request() {
-    for is_steered in [true, false] {
+    let runs = [
+        (true, config()),
+        (false, config()),
+        (true, balanced()),
+        (false, balanced()),
+    ];
+    for (is_steered, config) in runs {
         let identity = Identity::new();
         let sockets = sockets();
         if is_steered {
             let workers = u8::try_from(WORKERS).unwrap();
-            if let Err(error) = reuse_port::steer(&sockets[0], &config().worker_key, workers) {
+            let (key, field) = (&config.worker_key, config.worker_field());
+            if let Err(error) = reuse_port::steer(&sockets[0], key, field, workers) {
                 println!("skipped: the kernel accepts no program for a shared port: {error}");
                 continue;
             }
         }
         let server = identity.server(TransportConfig::default());
-        let endpoints = serve(&config(), &server, sockets);
+        let endpoints = serve(&config, &server, sockets);
         let content = pattern(20_000);
         let address = endpoints[0].local_addr();
         let mut served = JoinSet::new();

@@ -30,6 +30,14 @@ pub enum StateError {
         /// The problem.
         reason: String,
     },
+    /// A secret that the operator wrote cannot be used.
+    #[error("cannot use the secret in {}: {reason}", path.display())]
+    Secret {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+    },
     /// The certificate in the directory cannot be used, or none can be made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -40,6 +48,13 @@ impl StateError {
         Self::Io {
             path: path.to_owned(),
             cause,
+        }
+    }
+
+    pub(super) fn secret(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Secret {
+            path: path.to_owned(),
+            reason: reason.into(),
         }
     }
 

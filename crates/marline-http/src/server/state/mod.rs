@@ -16,6 +16,7 @@ mod files;
 mod identity;
 mod keys;
 mod sessions;
+mod shared;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use self::files::Existing;
 use self::keys::{Keys, ROTATION};
 use self::sessions::PREFIX;
 pub(crate) use self::sessions::Sessions;
+pub use self::shared::{SharedKeys, read_secret};
 
 /// A directory in which servers of one user keep their state.
 ///

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use marline::TicketKey;
 use rustls::AlertDescription;
 use rustls::server::{Acceptor, ClientHello, ServerSessionMemoryCache};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -12,7 +13,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::limits::TLS_SESSIONS;
 use crate::server::tls::settings;
-use crate::server::{Challenges, IdentityError, Protocols, ServerConfig, StateDirectory};
+use crate::server::{Challenges, IdentityError, Protocols, ServerConfig};
 use crate::tls::{TlsVersions, crypto_provider};
 
 /// The first byte of the suites of TLS 1.3, which no other version has (RFC 8446, appendix B.4).
@@ -73,7 +74,7 @@ impl Protocol {
 /// TLS over TCP, of a server.
 #[derive(Clone)]
 pub(in crate::server) struct Tls {
-    /// For clients that offer TLS 1.3: with a state directory, sessions are in tickets.
+    /// For clients that offer TLS 1.3: with keys that are kept or shared, sessions are in tickets.
     modern: Arc<rustls::ServerConfig>,
     /// For other clients. Sessions are in memory, and clients have their IDs: a ticket of TLS 1.2 passes in the clear with the
     /// secret of its connection inside, so that with the key of tickets, which is in a file, recorded connections could be
@@ -86,7 +87,7 @@ impl Tls {
     pub(in crate::server) fn new(
         config: &ServerConfig,
         protocols: Protocols,
-        state: Option<&StateDirectory>,
+        tickets: Option<Arc<TicketKey>>,
     ) -> Result<Self, IdentityError> {
         let mut alpn: Vec<&[u8]> = Vec::new();
         if protocols.http2 {
@@ -103,8 +104,8 @@ impl Tls {
             tls.key_log = log.log();
         }
         let mut modern = tls.clone();
-        if let Some(state) = state {
-            modern.ticketer = state.tickets();
+        if let Some(tickets) = tickets {
+            modern.ticketer = tickets;
         }
         Ok(Self {
             modern: Arc::new(modern),

@@ -13,7 +13,7 @@ fn retire(cids: &mut LocalCids, sequence: u64) -> Result<Option<ConnectionId>, E
 
 /// Issues all wanted IDs; the ID of sequence number `n` is `id(n)`.
 fn fill(cids: &mut LocalCids) {
-    for _ in 0..cids.want_more() {
+    for _ in 0..cids.want_more(LOCAL_CIDS) {
         let n = cids.next_sequence as u8;
         cids.issue(id(n), [n; 16]);
     }
@@ -51,13 +51,13 @@ fn settled() -> LocalCids {
 #[test]
 fn as_many_ids_are_issued_as_both_ends_allow() {
     let mut cids = LocalCids::new(id(0));
-    assert_eq!(cids.want_more(), 0, "the peer's limit is unknown");
+    assert_eq!(cids.want_more(LOCAL_CIDS), 0, "the peer's limit is unknown");
     cids.set_limit(2);
-    assert_eq!(cids.want_more(), 1);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 1);
     cids.set_limit(u64::MAX);
-    assert_eq!(cids.want_more(), LOCAL_CIDS - 1);
+    assert_eq!(cids.want_more(LOCAL_CIDS), LOCAL_CIDS - 1);
     fill(&mut cids);
-    assert_eq!(cids.want_more(), 0);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 0);
     assert_eq!(cids.iter().count(), LOCAL_CIDS);
 }
 
@@ -94,7 +94,7 @@ fn a_retired_id_is_replaced() {
     let mut cids = settled();
     assert_eq!(retire(&mut cids, 1), Ok(Some(id(1))));
     assert_eq!(retire(&mut cids, 1), Ok(None), "a retransmission");
-    assert_eq!(cids.want_more(), 1);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 1);
     fill(&mut cids);
     assert_eq!(written(&mut cids), [(3, 0)]);
     assert!(cids.iter().eq([id(0), id(2), id(3)]));
@@ -129,7 +129,7 @@ fn retiring_the_id_that_the_packet_was_sent_to_is_a_protocol_violation() {
 fn rotation_issues_new_ids_before_old_ones_are_retired() {
     let mut cids = settled();
     assert!(cids.retire_prior_to(u64::MAX));
-    assert_eq!(cids.want_more(), 3);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 3);
     fill(&mut cids);
     assert_eq!(cids.iter().count(), 6, "old IDs are still routed");
     assert_eq!(written(&mut cids), [(3, 3), (4, 3), (5, 3)]);
@@ -137,7 +137,7 @@ fn rotation_issues_new_ids_before_old_ones_are_retired() {
     for sequence in 0..3 {
         assert!(retire(&mut cids, sequence).is_ok());
     }
-    assert_eq!(cids.want_more(), 0);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 0);
     assert!(cids.retire_prior_to(4));
 }
 
@@ -159,7 +159,7 @@ fn the_id_of_the_preferred_address_is_not_sent_in_a_frame() {
     cids.issue_preferred(id(1), [1; 16]);
     assert!(!cids.has_frames());
     cids.set_limit(2);
-    assert_eq!(cids.want_more(), 0);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 0);
     assert_eq!(retire(&mut cids, 1), Ok(Some(id(1))));
 }
 
@@ -167,7 +167,7 @@ fn the_id_of_the_preferred_address_is_not_sent_in_a_frame() {
 fn an_endpoint_with_empty_ids_issues_no_others() {
     let mut cids = LocalCids::new(ConnectionId::EMPTY);
     cids.set_limit(8);
-    assert_eq!(cids.want_more(), 0);
+    assert_eq!(cids.want_more(LOCAL_CIDS), 0);
     assert!(!cids.retire_prior_to(1));
     assert_eq!(retire(&mut cids, 0), Err(ErrorCode::PROTOCOL_VIOLATION));
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::LOCAL_CIDS;
 use crate::paths::local_cids::LocalCids;
 use marline_wire::frame::{Frame, Frames};
 use proptest::prelude::*;
@@ -316,7 +317,7 @@ proptest! {
         for (step, index) in steps.into_iter().chain(drain) {
             match step {
                 0 => {
-                    for _ in 0..local.want_more() {
+                    for _ in 0..local.want_more(LOCAL_CIDS) {
                         prop_assert_eq!(local.issue(id(next), token(next)), next);
                         next += 1;
                     }

@@ -1,5 +1,6 @@
 use super::super::TokenChange;
 use super::*;
+use crate::limits::LOCAL_CIDS;
 
 fn id(n: u8) -> ConnectionId {
     ConnectionId::new(&[n; 8]).expect("short enough")
@@ -48,7 +49,7 @@ fn no_path_is_reserved_beyond_the_largest_id() {
 fn a_path_is_ready_once_both_ends_have_an_id() {
     let mut reserve = reserve(1);
     let path = reserve.get_mut(PathId(1)).expect("it is there");
-    assert_eq!(path.local.want_more(), 2);
+    assert_eq!(path.local.want_more(LOCAL_CIDS), 2);
     path.local.issue(id(1), [1; 16]);
     path.on_new_connection_id(&issued(0, 9))
         .expect("the first is accepted");

@@ -17,6 +17,19 @@ impl PathSet {
         self.issue_ids = true;
     }
 
+    /// Has all connection IDs of ours replaced by new ones.
+    pub(crate) fn replace_ids(&mut self) {
+        for path in self.list.iter_mut() {
+            path.local_cids.replace_all();
+        }
+        if let Some(extension) = &mut self.extension {
+            for path in extension.reserve.iter_mut() {
+                path.local.replace_all();
+            }
+        }
+        self.want_ids();
+    }
+
     /// Whether there may be IDs to [issue](Self::issue_ids).
     pub(crate) fn is_issue_due(&self) -> bool {
         self.issue_ids
@@ -30,8 +43,10 @@ impl PathSet {
     ) -> Vec<ConnectionId> {
         self.issue_ids = false;
         let mut issued = Vec::new();
+        let most = endpoint.ids_of_path();
         let mut issue = |cids: &mut LocalCids| {
-            for _ in 0..cids.want_more() {
+            cids.retire_replaced();
+            for _ in 0..cids.want_more(most) {
                 let id = endpoint.connection_id(rng.secure());
                 cids.issue(id, endpoint.reset_key.token(&id));
                 issued.push(id);

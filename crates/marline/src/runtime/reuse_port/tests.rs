@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use marline_proto::{EndpointConfig, QuicLb, QuicLbConfig, QuicLbFormat, ServerId};
 
 use super::*;
 
@@ -51,13 +54,14 @@ fn packet(first: u8, rest: u8) -> [u8; 30] {
 fn the_kernel_reads_the_number_of_the_worker() {
     let key = WorkerKey::new(&[7; 32]);
     let sockets = sockets();
-    if let Err(error) = steer(&sockets[0], &key, WORKERS) {
+    if let Err(error) = steer(&sockets[0], &key, WorkerField::FIRST, WORKERS) {
         println!("skipped: the kernel accepts no program for a shared port: {error}");
         return;
     }
     for rest in 0..=40 {
         for worker in 0..WORKERS {
-            let read = |first| key.worker(&packet(first, rest)[1..]) == Some(worker);
+            let read =
+                |first| key.worker(&packet(first, rest)[1..], WorkerField::FIRST) == Some(worker);
             let first = (0..=u8::MAX).find(|first| read(*first)).unwrap();
             let got = receiver(&sockets, &packet(first, rest));
             assert_eq!(got, usize::from(worker), "{rest}");
@@ -65,7 +69,7 @@ fn the_kernel_reads_the_number_of_the_worker() {
     }
     // Long headers, and numbers that no worker has, go to any.
     let unknown = (0..=u8::MAX)
-        .find(|first| key.worker(&packet(*first, 0)[1..]) == Some(WORKERS))
+        .find(|first| key.worker(&packet(*first, 0)[1..], WorkerField::FIRST) == Some(WORKERS))
         .unwrap();
     let mut long = packet(0, 0);
     long[0] |= 0x80;
@@ -75,6 +79,35 @@ fn the_kernel_reads_the_number_of_the_worker() {
     }
     // What is too short for a connection ID harms nobody.
     receiver(&sockets, &[0x40, 1, 2]);
+}
+
+#[test]
+fn the_kernel_reads_the_number_behind_what_a_balancer_reads() {
+    let server_id = ServerId::new(&[9, 9]).unwrap();
+    let format = QuicLbFormat::new(1, 2, 9, Some([3; 16])).unwrap();
+    let quic_lb = QuicLbConfig::new(format, server_id, false).unwrap();
+    let mut config = EndpointConfig::from_seed([7; 32]);
+    config.quic_lb = Some(Arc::new(QuicLb::new(quic_lb, &[7; 32])));
+    let (key, field) = (&config.worker_key, config.worker_field());
+    let sockets = sockets();
+    if let Err(error) = steer(&sockets[0], key, field, WORKERS) {
+        println!("skipped: the kernel accepts no program for a shared port: {error}");
+        return;
+    }
+    let last = config.id_len();
+    for rest in 0..=40 {
+        for worker in 0..WORKERS {
+            let with = |number| {
+                let mut packet = packet(rest, rest);
+                packet[last] = number;
+                packet
+            };
+            let read = |number| key.worker(&with(number)[1..], field) == Some(worker);
+            let number = (0..=u8::MAX).find(|number| read(*number)).unwrap();
+            let got = receiver(&sockets, &with(number));
+            assert_eq!(got, usize::from(worker), "{rest}");
+        }
+    }
 }
 
 #[test]
