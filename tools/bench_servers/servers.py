@@ -187,5 +187,5 @@ SERVERS = [
     NGINX,
     Server("Caddy", CADDY, "make -C interop/bench caddy", ("version",), caddy, about=", built with Go"),
     Server("h2o", H2O, "sh tools/deps.sh servers", ("--version",), h2o, ("h1", "h2"), ", of Debian, without HTTP/3"),
-    Server("marline", MARLINE, "make dist", ("--version",), marline),
+    Server("marline", MARLINE, "cargo build --profile dist -p marline-cli", ("--version",), marline),
 ]
