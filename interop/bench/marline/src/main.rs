@@ -66,7 +66,8 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     let sockets = reuse_port::bind(args.listen, args.workers)?;
     if args.workers > 1 {
         let workers = args.workers.try_into()?;
-        reuse_port::steer(&sockets[0], &settings.worker_key, workers)?;
+        let field = settings.worker_field();
+        reuse_port::steer(&sockets[0], &settings.worker_key, field, workers)?;
     }
     // The first worker runs here, and each other one on a thread of its own.
     let mut handles = vec![Handle::current()];
