@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::listen::{Listen, MetricsListen};
 use crate::pipes::PipeFlags;
 use crate::server::given::refuse_unused;
-use crate::server::{ErrorLog, ServerLogs, ServiceManager, Signals};
+use crate::server::{ErrorLog, Origin, ServerLogs, ServiceManager, Signals, Upgrader};
 use crate::tls::TlsFlags;
 use crate::transport::{RESEARCH, TransportFlags};
 
@@ -159,13 +159,14 @@ async fn serve(
     mut given: GivenSockets,
     error_log: &ErrorLog,
 ) -> Result<(), Failure> {
+    let signals = Signals::listen()?;
+    let origin = Origin::of_process(&mut given).await?;
     let metrics = arguments.metrics.map(MetricsListen::addresses);
     let is_free = |address: &SocketAddr| !metrics.is_some_and(|metrics| metrics.has(*address));
     let default = given.addresses().into_iter().find(is_free);
     let default = default.unwrap_or(LISTEN);
     let listen = arguments.listen.unwrap_or(default.into());
     check_address(arguments, listen)?;
-    let signals = Signals::listen()?;
     let manager = ServiceManager::of_environment()?;
     let Served { site, more_metrics } = served(arguments)?;
     let mut config = ServerConfig::cleartext(listen.first, site);
@@ -182,7 +183,16 @@ async fn serve(
     let server = Server::bind_given(config, &mut given)
         .await
         .map_err(|error| Failure::Failed(error.to_string()))?;
-    refuse_unused(&given, server.local_addrs())?;
+    if !origin.takes_over() {
+        refuse_unused(&given, server.local_addrs())?;
+    }
+    let upgrader = Upgrader {
+        servers: vec![server.handle()],
+        secret: origin.secret(),
+        manager: manager.clone(),
+        renewing: None,
+    };
+    origin.take_over(&upgrader.servers).await?;
     for address in server.metrics_addrs() {
         error_log.announce(&format!("metrics on http://{address}/metrics"));
     }
@@ -190,7 +200,7 @@ async fn serve(
         error_log.announce(&format!("listening on http://{address}"));
     }
     manager.started("http", &server);
-    tokio::spawn(signals.follow(server.handle(), manager, || {
+    tokio::spawn(signals.follow(server.handle(), manager, upgrader, || {
         let message = "a gateway has no configuration file to read again";
         Err(Failure::Failed(message.to_owned()))
     }));

@@ -29,7 +29,7 @@ const SHORT: &str = "Examples:\n  \
 ///
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress have 10 seconds to
 /// finish, unless there is a second signal. SIGHUP reads configuration and certificate again, and reopens the access log,
-/// while connections stay open.
+/// while connections stay open. SIGUSR2 starts the program anew, which takes over without a lost request.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline proxy --to http://127.0.0.1:8000\n  \

@@ -29,7 +29,8 @@ const SHORT: &str = "Examples:\n  \
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it: requests in progress
 /// have 10 seconds to finish, unless there is a second signal. SIGHUP reads configuration, certificate and
 /// directory again, and reopens the access log, while connections stay open; if one of them is wrong,
-/// the error is printed and nothing changes.
+/// the error is printed and nothing changes. SIGUSR2 starts the program anew, which takes over without a
+/// lost request.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = SHORT, after_long_help = "Examples:\n  \
     marline serve public\n  \

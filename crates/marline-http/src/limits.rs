@@ -192,6 +192,18 @@ pub const HTTP2_MAX_WINDOW: u64 = 16 << 20;
 /// Time for requests in progress to finish after a shutdown has begun.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
+/// The same after another process has taken over: nobody waits for the end, and a download may be long.
+pub const UPGRADE_GRACE: Duration = Duration::from_secs(3600);
+
+/// Time in which a process that is to take over gets ready: it reads its configuration, and may resolve names.
+pub const UPGRADE_START: Duration = Duration::from_secs(60);
+
+/// Time in which one that is ready takes over. Datagrams wait meanwhile.
+pub const UPGRADE_TAKE_OVER: Duration = Duration::from_secs(5);
+
+/// Time in which one that has given up ends.
+pub const UPGRADE_END: Duration = Duration::from_secs(1);
+
 /// Time for connections to send CONNECTION_CLOSE if they did not finish within [`SHUTDOWN_GRACE`]. It is sent
 /// without pacing.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);

@@ -10,6 +10,7 @@ mod manager;
 mod pid_file;
 mod signals;
 pub(crate) mod state;
+mod upgrade;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub(crate) use self::manager::ServiceManager;
 use self::pid_file::PidFile;
 pub(crate) use self::signals::Signals;
 pub(crate) use self::state::default_directory as state_directory;
+pub(crate) use self::upgrade::{Origin, Upgrader};
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, QuicLbKeys, WrittenTable};
 use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};
@@ -207,10 +209,11 @@ pub(crate) fn run<S: Serving>(arguments: S, given: GivenSockets) -> Result<(), F
 
 async fn start<S: Serving>(
     arguments: S,
-    given: GivenSockets,
+    mut given: GivenSockets,
     privileges: Privileges,
 ) -> Result<(), Failure> {
     let signals = Signals::listen()?;
+    let origin = Origin::of_process(&mut given).await?;
     let user = privileges.user().map(str::to_owned);
     let as_user = |failure: Failure| match (failure, &user) {
         (Failure::Failed(reason), Some(user)) => {
@@ -224,7 +227,7 @@ async fn start<S: Serving>(
     let first = read().map_err(as_user)?;
     let error_log = first.flags.logs.open_error_log().map_err(as_user)?;
     error_log.install();
-    let served = serve(read, first, given, signals, privileges, &error_log).await;
+    let served = serve(read, first, given, origin, signals, privileges, &error_log).await;
     let served = served.map_err(as_user);
     if let Err(failure) = &served {
         error_log.ended(failure);
@@ -237,6 +240,7 @@ async fn serve<S: Serving>(
     read: impl Fn() -> Result<Wanted<S>, Failure> + Send + Sync + 'static,
     first: Wanted<S>,
     mut given: GivenSockets,
+    origin: Origin,
     signals: Signals,
     privileges: Privileges,
     error_log: &ErrorLog,
@@ -253,6 +257,7 @@ async fn serve<S: Serving>(
             .as_deref()
             .map(state::open_shared)
             .transpose()?,
+        secret: Some(origin.secret()),
         history: first
             .tables
             .history
@@ -272,6 +277,7 @@ async fn serve<S: Serving>(
     first.flags.log.start(&mut config.quic);
     config.state.clone_from(&kept.state);
     config.shared.clone_from(&kept.shared);
+    config.secret = kept.secret;
     let identity = config.identity.clone();
     let access_log = Arc::new(Mutex::new(config.access_log.clone()));
     let server = Server::bind_given(config, &mut given)
@@ -285,8 +291,14 @@ async fn serve<S: Serving>(
             Some(redirecting.map_err(|error| Failure::Failed(error.to_string()))?)
         }
     };
-    given::refuse_unused(&given, server.local_addrs())?;
+    if !origin.takes_over() {
+        given::refuse_unused(&given, server.local_addrs())?;
+    }
     privileges.drop_all()?;
+    let mut servers = vec![handle.clone()];
+    servers.extend(redirecting.as_ref().map(Server::handle));
+    let secret = origin.secret();
+    origin.take_over(&servers).await?;
     let pid_file = first.flags.pid_file.as_deref();
     let pid_file = pid_file.map(PidFile::write).transpose()?;
     if let Some(redirecting) = &redirecting {
@@ -309,9 +321,15 @@ async fn serve<S: Serving>(
         AbortOnDrop(tokio::spawn(certificates.run()))
     });
     manager.started("https", &server);
+    let upgrader = Upgrader {
+        servers,
+        secret,
+        manager: manager.clone(),
+        renewing: renewing.as_ref().map(|renewing| renewing.0.abort_handle()),
+    };
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
-    tokio::spawn(signals.follow(handle.clone(), manager, move || {
+    tokio::spawn(signals.follow(handle.clone(), manager, upgrader, move || {
         let wanted = read()?;
         let Configured {
             server: config,
@@ -384,6 +402,8 @@ impl Drop for AbortOnDrop {
 struct Kept {
     state: Option<Arc<StateDirectory>>,
     shared: Option<Arc<SharedKeys>>,
+    /// That of keys without a state directory.
+    secret: Option<[u8; 32]>,
     certificates: OpenCertificates,
     history: Option<OpenHistory>,
 }
@@ -735,6 +755,7 @@ impl<S: Serving> Wanted<S> {
         let kept = Kept {
             state: None,
             shared: None,
+            secret: None,
             certificates: OpenCertificates::new(None, false)?,
             history: None,
         };

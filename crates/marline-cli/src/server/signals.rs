@@ -1,4 +1,4 @@
-//! The signals that stop a server, or have it read its configuration again.
+//! The signals that stop a server, have it read its configuration again, or start the program that takes over.
 
 use std::io;
 use std::sync::Arc;
@@ -9,13 +9,24 @@ use marline_http::server::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use super::ServiceManager;
+use super::{ServiceManager, Upgrader};
 use crate::failure::Failure;
 
 /// The action that a signal requests.
 enum Request {
     Stop,
     Reload,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
+    Upgrade,
+}
+
+/// What happened.
+enum Event {
+    Requested(Request),
+    /// The configuration was read again, with this result.
+    Reloaded(String),
+    /// The program was started anew, and serves as the process of this ID.
+    Upgraded(Result<u32, Failure>),
 }
 
 /// The signals, received from now on.
@@ -24,6 +35,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
+    user_2: Signal,
 }
 
 #[cfg(unix)]
@@ -38,6 +50,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
+            user_2: listen(SignalKind::user_defined2())?,
         })
     }
 
@@ -46,6 +59,7 @@ impl Signals {
             _ = self.interrupt.recv() => Request::Stop,
             _ = self.terminate.recv() => Request::Stop,
             _ = self.hang_up.recv() => Request::Reload,
+            _ = self.user_2.recv() => Request::Upgrade,
         }
     }
 }
@@ -67,53 +81,90 @@ impl Signals {
 }
 
 impl Signals {
-    /// Notifies `manager`, and stops the server of `handle` at the first signal, at once at the second, and calls `reload` when its configuration is to
-    /// be read again, on a thread of its own: files may be on a disk that does not answer.
+    /// Notifies `manager`, and stops the server of `handle` at the first signal, at once at the second, and calls `reload` when
+    /// its configuration is to be read again, on a thread of its own: files may be on a disk that does not answer. `upgrader`
+    /// starts another process that takes over.
     pub(crate) async fn follow(
         mut self,
         handle: Handle,
         manager: ServiceManager,
+        upgrader: Upgrader,
         reload: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,
     ) {
         let reload = Arc::new(reload);
         let mut reloading: Option<JoinHandle<String>> = None;
+        let mut upgrading: Option<JoinHandle<Result<u32, Failure>>> = None;
         let mut again = false;
-        loop {
-            let request = tokio::select! {
-                request = self.next() => request,
-                status = ended(&mut reloading) => {
+        let process = loop {
+            let event = tokio::select! {
+                request = self.next() => Event::Requested(request),
+                reloaded = ended(&mut reloading) => Event::Reloaded(
+                    // The panic itself has been printed.
+                    reloaded.unwrap_or_else(|| "reading the configuration again failed".to_owned()),
+                ),
+                upgraded = ended(&mut upgrading) => Event::Upgraded(upgraded.unwrap_or_else(|| {
+                    Err(Failure::Failed("the upgrade failed".to_owned()))
+                })),
+            };
+            let request = match event {
+                Event::Requested(request) => request,
+                Event::Reloaded(status) => {
                     manager.ready(&status);
                     match std::mem::take(&mut again) {
                         true => Request::Reload,
                         false => continue,
                     }
                 }
+                Event::Upgraded(Ok(process)) => break Some(process),
+                Event::Upgraded(Err(reason)) => {
+                    let text = format!("{reason}; this process goes on");
+                    emit(Level::Error, Subject::Server, &text);
+                    continue;
+                }
             };
             match request {
-                Request::Stop => break,
+                Request::Stop => break None,
                 Request::Reload if reloading.is_some() => again = true,
                 Request::Reload => {
                     manager.reloading();
                     let reload = Arc::clone(&reload);
                     reloading = Some(tokio::task::spawn_blocking(move || report(reload())));
                 }
+                Request::Upgrade if upgrading.is_some() => {
+                    let text = "SIGUSR2 was ignored: another process takes over already";
+                    emit(Level::Warning, Subject::Server, text);
+                }
+                Request::Upgrade => upgrading = Some(tokio::spawn(upgrader.clone().run())),
+            }
+        };
+        match process {
+            Some(process) => {
+                let text = format!(
+                    "process {process} serves from now on; this one ends with its connections"
+                );
+                emit(Level::Information, Subject::Server, &text);
+            }
+            None => {
+                // The program that was started does not take over.
+                if let Some(running) = upgrading {
+                    running.abort();
+                }
+                manager.stopping();
+                handle.shut_down();
             }
         }
-        manager.stopping();
-        handle.shut_down();
-        while matches!(self.next().await, Request::Reload) {}
+        while !matches!(self.next().await, Request::Stop) {}
         handle.hurry();
     }
 }
 
-/// Completes with the report of the task when it has ended, which is removed then.
-async fn ended(task: &mut Option<JoinHandle<String>>) -> String {
+/// Completes with the result of the task when it has ended, which is removed then; `None` if it has panicked.
+async fn ended<T>(task: &mut Option<JoinHandle<T>>) -> Option<T> {
     match task {
         Some(running) => {
-            let report = running.await;
+            let result = running.await;
             *task = None;
-            // The panic itself has been printed.
-            report.unwrap_or_else(|_| "reading the configuration again failed".to_owned())
+            result.ok()
         }
         None => std::future::pending().await,
     }

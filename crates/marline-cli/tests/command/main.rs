@@ -39,6 +39,8 @@ mod service;
 mod signal;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(target_os = "linux")]
+mod upgrade;
 mod upstreams;
 
 fn marline(arguments: &[&str]) -> Command {

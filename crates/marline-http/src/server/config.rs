@@ -57,6 +57,8 @@ pub struct ServerConfig {
     /// The keys that it has in common with other servers behind its address. They replace those of `state`, and there is no
     /// 0-RTT with them.
     pub shared: Option<Arc<SharedKeys>>,
+    /// The secret of which these keys are made without a directory; random by default.
+    pub secret: Option<[u8; 32]>,
     /// The log of requests.
     pub access_log: Option<AccessLog>,
     /// The address on which metrics are served as `/metrics`, over cleartext HTTP, and pages about health and connections.
@@ -158,6 +160,8 @@ pub struct ServerLimits {
     pub min_progress_bytes: u64,
     /// Time for requests in progress to finish after a shutdown began.
     pub shutdown_grace: Duration,
+    /// Time for requests in progress to finish after another process has [taken over](super::upgrade).
+    pub upgrade_grace: Duration,
     /// Limits of qlog files.
     pub qlog: transport::QlogLimits,
 }
@@ -179,6 +183,7 @@ impl Default for ServerLimits {
             idle_timeout: limits::IDLE_TIMEOUT,
             min_progress_bytes: limits::MIN_PROGRESS_BYTES,
             shutdown_grace: limits::SHUTDOWN_GRACE,
+            upgrade_grace: limits::UPGRADE_GRACE,
             qlog: transport::QlogLimits::default(),
         }
     }
@@ -276,6 +281,12 @@ impl ServerLimits {
             |c: &mut Self| &mut c.shutdown_grace,
         ),
         &Field::new(
+            "upgrade_grace",
+            WAIT,
+            "How long requests under way have to finish after another process has taken over (SIGUSR2)",
+            |c: &mut Self| &mut c.upgrade_grace,
+        ),
+        &Field::new(
             "qlog_open_files",
             Domain::integer(1, 100_000),
             "qlog files open at once; further connections have none",
@@ -319,6 +330,7 @@ impl ServerConfig {
             quic_lb: None,
             state: None,
             shared: None,
+            secret: None,
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),
@@ -357,6 +369,7 @@ impl ServerConfig {
             quic_lb: None,
             state: None,
             shared: None,
+            secret: None,
             access_log: None,
             metrics: None,
             also_metrics: Vec::new(),
@@ -390,6 +403,7 @@ mod tests {
             idle_timeout: _,
             min_progress_bytes: _,
             shutdown_grace: _,
+            upgrade_grace: _,
             qlog: _,
         } = ServerLimits::default();
         for setting in ServerLimits::SETTINGS {
@@ -399,6 +413,6 @@ mod tests {
                 assert!(setting.show(&limits).is_some());
             }
         }
-        assert_eq!(ServerLimits::SETTINGS.len(), 17);
+        assert_eq!(ServerLimits::SETTINGS.len(), 18);
     }
 }

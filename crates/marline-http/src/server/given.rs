@@ -12,6 +12,8 @@ use socket2::SockRef;
 pub struct GivenSockets {
     tcp: Vec<GivenSocket<TcpListener>>,
     udp: Vec<GivenSocket<UdpSocket>>,
+    /// Whether another process uses them until it is asked to stop.
+    are_in_use: bool,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,20 @@ impl fmt::Display for UnusedSocket {
 }
 
 impl GivenSockets {
+    /// None yet, of a process that still uses them.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_predecessor() -> Self {
+        Self {
+            are_in_use: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether another process uses them until it is asked to stop.
+    pub(super) fn are_in_use(&self) -> bool {
+        self.are_in_use
+    }
+
     /// Adds a socket of TCP, which messages call `name`.
     ///
     /// # Errors

@@ -85,7 +85,9 @@ impl Listener {
             connections.spawn(accept(context, connecting));
         }
         // A client that connects now is refused rather than left without an answer, and can try another server.
-        self.endpoint.set_server_config(Some(self.refusing));
+        // Another process that has taken over accepts it.
+        let refusing = (!context.is_handed_over()).then_some(self.refusing);
+        self.endpoint.set_server_config(refusing);
         loop {
             tokio::select! {
                 biased;

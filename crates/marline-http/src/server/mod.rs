@@ -44,6 +44,8 @@ mod tcp;
 pub mod testing;
 mod tls;
 mod trusted;
+#[cfg(target_os = "linux")]
+mod upgrade;
 mod workers;
 
 use std::convert::Infallible;
@@ -88,6 +90,8 @@ use self::stop::Stop;
 pub(crate) use self::stop::Stopped;
 pub use self::tls::{Identity, IdentityError, NamedIdentity};
 pub use self::trusted::{ClientAddress, ClientField, TrustedProxies};
+#[cfg(target_os = "linux")]
+pub use self::upgrade::{Predecessor, UpgradeError, upgrade};
 use self::workers::Workers;
 use crate::body::Body;
 use crate::limits;
@@ -167,6 +171,8 @@ struct Context {
     hurry: Stop,
     /// Set when a stopping server has waited long enough: connections over TCP end as they are.
     cut: Stop,
+    #[cfg(target_os = "linux")]
+    takeover: upgrade::Takeover,
     /// The address of a QUIC endpoint that has failed.
     failed: OnceLock<SocketAddr>,
     protocols: Protocols,
@@ -199,6 +205,14 @@ impl Context {
         // One failure is reported; it stops the server.
         let _ = self.failed.set(address);
         self.stop.stop();
+    }
+
+    /// Whether another process has taken over.
+    fn is_handed_over(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.takeover.has_successor();
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 
     /// The endpoints of all addresses and workers.
@@ -295,6 +309,8 @@ impl Server {
             stop: Stop::default(),
             hurry: Stop::default(),
             cut: Stop::default(),
+            #[cfg(target_os = "linux")]
+            takeover: upgrade::Takeover::of(&tcp, &metrics_pages).map_err(ServeError::Runtime)?,
             failed: OnceLock::new(),
             protocols: config.protocols,
             state: config.state,
@@ -400,9 +416,17 @@ impl Server {
             pages.spawn(monitor::serve(socket, Arc::clone(&context)));
         }
         context.stop.stopped().await;
+        if context.is_handed_over() {
+            // The other process accepts their connections.
+            pages.shutdown().await;
+        }
+        #[cfg(target_os = "linux")]
+        context.takeover.close_duplicates();
         let finished = async {
             while on_any.join_next().await.is_some() {}
             while on_tokio.join_next().await.is_some() {}
+            #[cfg(target_os = "linux")]
+            context.predecessor_ended().await;
         };
         let mut finished = pin!(finished);
         let runtime = &context.runtime;
@@ -414,7 +438,13 @@ impl Server {
                 () = finished.as_mut() => Ok(()),
             }
         };
-        let grace = context.current.get().limits.shutdown_grace;
+        let grace = {
+            let limits = &context.current.get().limits;
+            match context.is_handed_over() {
+                true => limits.upgrade_grace,
+                false => limits.shutdown_grace,
+            }
+        };
         if !matches!(runtime.timeout(grace, in_time).await, Ok(Ok(()))) {
             let open = context.metrics.open_records();
             if open > 0 {
@@ -616,6 +646,7 @@ impl Sockets {
             quic_lb,
         } = opening;
         let protocols = config.protocols;
+        let are_in_use = given.are_in_use();
         if protocols.http1 || protocols.http2 || protocols.cleartext {
             let protocol = match config.multipath_tcp {
                 true => TcpProtocol::Multipath,
@@ -644,12 +675,20 @@ impl Sockets {
             let runtime = workers.all()[0].runtime();
             let counting = metrics.observers(&config.quic.transport);
             let sessions = KeptSessions::new(address);
-            let resumption =
-                sessions.of(config.state.as_deref(), config.shared.as_deref(), config)?;
+            let resumption = sessions.of(
+                config.state.as_deref(),
+                config.shared.as_deref(),
+                config,
+                are_in_use,
+            )?;
             let settings =
                 quic::server_config(config, runtime, counting, resumption, &logs.budget)?;
             let given = given.take_udp(address);
-            let listener = quic::Listener { number, address };
+            let listener = quic::Listener {
+                number,
+                address,
+                receives: !are_in_use,
+            };
             let endpoints =
                 quic::server_endpoints(config, &settings, &listener, given, workers, quic_lb)?;
             address = endpoints[0].local_addr();

@@ -30,10 +30,13 @@ pub(super) enum Resumption {
     Tickets(Arc<TicketKey>),
 }
 
-/// An address to listen on, and its number in the configuration.
+/// An address to listen on.
 pub(super) struct Listener {
+    /// Its number in the configuration.
     pub(super) number: usize,
     pub(super) address: SocketAddr,
+    /// Whether its sockets are read from the beginning.
+    pub(super) receives: bool,
 }
 
 /// The configuration of a server's connections; `counting` observes them in addition to the observers of `config`. Its logs
@@ -84,11 +87,16 @@ pub(super) fn server_config(
 pub(super) fn server_endpoints(
     config: &ServerConfig,
     server: &marline::ServerConfig,
-    &Listener { number, address }: &Listener,
+    listener: &Listener,
     given: Vec<UdpSocket>,
     workers: &Workers,
     quic_lb: Option<&Arc<QuicLb>>,
 ) -> Result<Vec<marline::Endpoint>, ServeError> {
+    let &Listener {
+        number,
+        address,
+        receives,
+    } = listener;
     let runtime = workers.all()[0].runtime().shared();
     let mut settings = match config.endpoint.clone() {
         Some(settings) => settings,
@@ -102,6 +110,16 @@ pub(super) fn server_endpoints(
     settings.quic_lb = quic_lb.cloned();
     if let Some(state) = &config.state {
         state.set_keys(&mut settings, address);
+    } else if let Some(secret) = &config.secret {
+        // As with a directory, another key of resets for each address.
+        let secret = hmac_sha256(secret, address.to_string().as_bytes());
+        let keys = EndpointConfig::from_seed(secret);
+        settings = EndpointConfig {
+            reset_key: keys.reset_key,
+            token_key: keys.token_key,
+            worker_key: keys.worker_key,
+            ..settings
+        };
     }
     if let Some(shared) = &config.shared {
         shared.set_keys(&mut settings, number);
@@ -117,7 +135,7 @@ pub(super) fn server_endpoints(
         address,
         cause,
     };
-    if given.is_empty() && workers.count() == 1 {
+    if given.is_empty() && receives && workers.count() == 1 {
         let socket = runtime.bind(address).map_err(failed)?;
         let runtime = Arc::clone(runtime);
         let endpoint = marline::Endpoint::new(settings, Some(server.clone()), socket, runtime);
@@ -127,7 +145,22 @@ pub(super) fn server_endpoints(
         true => reuse_port::bind(address, workers.count()).map_err(failed)?,
         false => share_given(given, address, workers.count()),
     };
-    open(&settings, server, sockets, workers, config.steering).map_err(failed)
+    if config.steering {
+        steer(&sockets, &settings);
+    }
+    let members = workers.all().iter().zip(sockets).map(|(worker, socket)| {
+        let runtime = Arc::clone(worker.runtime().shared());
+        let socket = runtime.wrap(socket)?;
+        Ok(Worker {
+            socket,
+            runtime,
+            receives,
+        })
+    });
+    let members = members.collect::<io::Result<_>>();
+    members
+        .and_then(|members| marline::Endpoint::workers(&settings, server, members))
+        .map_err(failed)
 }
 
 /// Binds sockets beside the given ones, so that each worker has one, if the system allows it.
@@ -145,18 +178,11 @@ fn share_given(mut given: Vec<UdpSocket>, address: SocketAddr, workers: usize) -
     given
 }
 
-/// The endpoints of `sockets`, each of which is for a worker.
-fn open(
-    settings: &EndpointConfig,
-    server: &marline::ServerConfig,
-    sockets: Vec<UdpSocket>,
-    workers: &Workers,
-    is_steered: bool,
-) -> io::Result<Vec<marline::Endpoint>> {
+/// Has the kernel select the worker of a datagram.
+fn steer(sockets: &[UdpSocket], settings: &EndpointConfig) {
     let count = u8::try_from(sockets.len()).unwrap_or(u8::MAX);
     let (key, field) = (&settings.worker_key, settings.worker_field());
-    if is_steered
-        && count > 1
+    if count > 1
         && let Err(error) = reuse_port::steer(&sockets[0], key, field, count)
     {
         let text = format!(
@@ -164,11 +190,4 @@ fn open(
         );
         messages::emit(Level::Warning, Subject::Server, &text);
     }
-    let members = workers.all().iter().zip(sockets).map(|(worker, socket)| {
-        let runtime = Arc::clone(worker.runtime().shared());
-        let socket = runtime.wrap(socket)?;
-        Ok(Worker { socket, runtime })
-    });
-    let members = members.collect::<io::Result<_>>()?;
-    marline::Endpoint::workers(settings, server, members)
 }

@@ -171,7 +171,22 @@ impl QuicEndpoint {
         config: &ServerConfig,
     ) -> Result<Resumption, ServeError> {
         let (state, shared) = (context.state.as_deref(), context.shared.as_deref());
-        self.sessions.of(state, shared, config)
+        self.sessions.of(state, shared, config, false)
+    }
+
+    /// One of its endpoints, if it is that of `address`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn at(&self, address: SocketAddr) -> Option<&marline::Endpoint> {
+        let first = self.endpoints.first();
+        first.filter(|endpoint| endpoint.local_addr() == address)
+    }
+
+    /// The sessions that clients may resume now, if they are kept.
+    #[cfg(target_os = "linux")]
+    pub(super) fn open_sessions(&self) -> Option<Arc<Sessions>> {
+        let open = self.sessions.open.lock();
+        let open = open.unwrap_or_else(PoisonError::into_inner);
+        open.as_ref().map(|open| Arc::clone(&open.sessions))
     }
 }
 
@@ -183,12 +198,14 @@ impl KeptSessions {
         }
     }
 
-    /// How clients resume sessions under a configuration: the present ones, if the settings that they remember still apply.
+    /// How clients resume sessions under a configuration: the present ones, if the settings that they remember still apply. New
+    /// ones may be in use by another process.
     pub(super) fn of(
         &self,
         state: Option<&StateDirectory>,
         shared: Option<&SharedKeys>,
         config: &ServerConfig,
+        are_in_use: bool,
     ) -> Result<Resumption, ServeError> {
         if let Some(shared) = shared {
             return Ok(Resumption::Tickets(shared.tickets()));
@@ -203,7 +220,7 @@ impl KeptSessions {
         {
             return Ok(Resumption::Kept(Arc::clone(&open.sessions)));
         }
-        let sessions = state.sessions(self.address, &settings)?;
+        let sessions = state.sessions(self.address, &settings, are_in_use)?;
         *open = Some(OpenSessions {
             settings,
             sessions: Arc::clone(&sessions),

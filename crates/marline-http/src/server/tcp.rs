@@ -88,6 +88,10 @@ impl Listener {
         Self { socket, alt_svc }
     }
 
+    pub(super) fn socket(&self) -> &TcpListener {
+        &self.socket
+    }
+
     /// Accepts connections until the server stops, then waits for them to finish.
     pub(super) async fn run(self, context: Arc<Context>) {
         let Self { socket, alt_svc } = self;
@@ -112,12 +116,17 @@ impl Listener {
             };
             begin(accepted, &mut connections);
         }
-        accept::last(socket, |accepted| {
-            if let Some(accepted) = announced.take(&context, accepted) {
-                begin(accepted, &mut connections);
-            }
-        })
-        .await;
+        if context.is_handed_over() {
+            // Another process has it as well, and accepts those that wait.
+            drop(socket);
+        } else {
+            accept::last(socket, |accepted| {
+                if let Some(accepted) = announced.take(&context, accepted) {
+                    begin(accepted, &mut connections);
+                }
+            })
+            .await;
+        }
         while let Some(accepted) = announced.next().await {
             begin(accepted, &mut connections);
         }

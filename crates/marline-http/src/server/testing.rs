@@ -125,6 +125,8 @@ fn context(site: Site) -> Arc<Context> {
         failed: OnceLock::new(),
         hurry: Stop::default(),
         cut: Stop::default(),
+        #[cfg(target_os = "linux")]
+        takeover: super::upgrade::Takeover::default(),
         protocols: Protocols::default(),
         state: None,
         shared: None,

@@ -40,6 +40,8 @@ pub(super) struct Driver {
     /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), in use until the new one works.
     previous: Option<BoundSocket>,
     incoming: ReceiveBuffers,
+    /// Whether the socket may have been read since nobody was notified that it is not.
+    is_receiving: bool,
     /// Datagrams that others have received.
     passed: VecDeque<Passed>,
     outgoing: OutgoingBatch,
@@ -62,11 +64,12 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) fn new(shared: Arc<SharedEndpoint>) -> Self {
         let timer = shared.runtime.timer();
-        let (socket, local) = {
+        let (socket, local, is_receiving) = {
             let state = shared.lock();
-            (Arc::clone(&state.socket), state.local)
+            (Arc::clone(&state.socket), state.local, state.is_receiving)
         };
         Self {
+            is_receiving,
             shared,
             socket,
             local,
@@ -132,8 +135,13 @@ impl Driver {
             }
         }
         if !self.shared.reads_socket() {
+            if std::mem::take(&mut self.is_receiving) {
+                self.shared.lock().on_stopped_receiving(&mut self.woken);
+                self.wake();
+            }
             return Ok(false);
         }
+        self.is_receiving = true;
         match self.incoming.poll_fill(cx, &*self.socket) {
             Poll::Ready(Ok(filled)) => {
                 self.previous = None;

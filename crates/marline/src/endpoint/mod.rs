@@ -84,8 +84,13 @@ impl Endpoint {
     ) -> io::Result<Self> {
         let workers = Arc::new([Arc::new(Inbox::new(Arc::default()))]);
         let proto = |server| marline_proto::Endpoint::new(Arc::new(config), server);
+        let receives = true;
         Self::start(
-            Worker { socket, runtime },
+            Worker {
+                socket,
+                runtime,
+                receives,
+            },
             server,
             proto,
             &(workers as _),
@@ -101,7 +106,11 @@ impl Endpoint {
         workers: &Arc<[Arc<Inbox>]>,
         number: usize,
     ) -> io::Result<Self> {
-        let Worker { socket, runtime } = worker;
+        let Worker {
+            socket,
+            runtime,
+            receives,
+        } = worker;
         let local = socket.local_addr()?;
         let server = server.map(|config| Arc::new(for_server(config, &*socket)));
         let shared = Arc::new(SharedEndpoint::new(
@@ -121,6 +130,8 @@ impl Endpoint {
                 close_sent: false,
                 closed: false,
                 driver_ended: false,
+                is_receiving: receives,
+                stopping: WakerList::default(),
                 predecessor: None,
             },
             workers,
@@ -363,6 +374,14 @@ impl Endpoint {
     /// Counters of new clients: connections accepted and evicted, handshakes, refusals.
     pub fn stats(&self) -> EndpointStats {
         self.shared.lock().proto.stats()
+    }
+
+    /// The socket as another process can use it: a handle of the same, with the datagrams that wait in it.
+    ///
+    /// # Errors
+    /// The system's error; [`io::ErrorKind::Unsupported`] where sockets are not those of the system.
+    pub fn duplicate_socket(&self) -> io::Result<std::net::UdpSocket> {
+        self.socket().duplicate()
     }
 
     /// Moves to another socket: the connections of this client migrate (RFC 9000, section 9), with all their

@@ -31,8 +31,8 @@ pub(super) struct SharedEndpoint {
     pub(super) handles: AtomicUsize,
     /// Whether anyone waits until all CONNECTION_CLOSE are sent: the driver looks only then.
     pub(super) awaits_close_sent: AtomicBool,
-    /// Whether another process reads the socket.
-    has_stopped_receiving: AtomicBool,
+    /// Whether the socket is to be read; otherwise another process reads it.
+    receives: AtomicBool,
     pub(super) inbox: Arc<Inbox>,
     /// The inboxes of the endpoints of all workers, by number.
     workers: Arc<[Arc<Inbox>]>,
@@ -60,6 +60,10 @@ pub(super) struct EndpointState {
     pub(super) closed: bool,
     /// The driver has ended: no datagram is sent or received any more.
     pub(super) driver_ended: bool,
+    /// Whether the driver may still read the socket.
+    pub(super) is_receiving: bool,
+    /// The callers that wait until it does not.
+    pub(super) stopping: WakerList,
     /// Where datagrams of connections go that this process does not have.
     pub(super) predecessor: Option<Arc<dyn PassOn>>,
 }
@@ -76,21 +80,26 @@ impl SharedEndpoint {
         Self {
             runtime,
             signal: Arc::clone(inbox.signal()),
+            receives: AtomicBool::new(state.is_receiving),
             state: Mutex::new(state),
             handles: AtomicUsize::new(0),
             awaits_close_sent: AtomicBool::new(false),
-            has_stopped_receiving: AtomicBool::new(false),
             inbox,
             workers: Arc::clone(workers),
         }
     }
 
     pub(super) fn reads_socket(&self) -> bool {
-        !self.has_stopped_receiving.load(Ordering::Acquire)
+        self.receives.load(Ordering::Acquire)
     }
 
-    pub(super) fn stop_receiving(&self) {
-        self.has_stopped_receiving.store(true, Ordering::Release);
+    /// Has the driver read the socket, or not any more.
+    pub(super) fn set_receives(&self, receives: bool) {
+        let mut state = self.lock();
+        state.is_receiving |= receives;
+        self.receives.store(receives, Ordering::Release);
+        drop(state);
+        self.signal.wake();
     }
 
     /// Leaves a datagram to the endpoint of another worker.
@@ -256,5 +265,12 @@ impl EndpointState {
         self.accepting.take(woken);
         self.idle.take(woken);
         self.sending_close.take(woken);
+        self.stopping.take(woken);
+    }
+
+    /// The driver does not read the socket any more.
+    pub(super) fn on_stopped_receiving(&mut self, woken: &mut Vec<Waker>) {
+        self.is_receiving = false;
+        self.stopping.take(woken);
     }
 }

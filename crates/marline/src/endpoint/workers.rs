@@ -1,8 +1,10 @@
 //! Endpoints of one server at one address, each of which has a socket and a thread of its own.
 
 use std::fmt::Write as _;
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 
 use marline_proto::{EndpointConfig, ServerConfig, WORKER_ID_LEN, WorkerGroup, hmac_sha256};
 
@@ -18,6 +20,9 @@ pub struct Worker {
     pub socket: Arc<dyn UdpSocket>,
     /// Its runtime, which runs all tasks of its endpoint and of that endpoint's connections.
     pub runtime: Arc<dyn Runtime>,
+    /// Whether the socket is read from the beginning, rather than from [`Endpoint::start_receiving`] on because another process
+    /// reads it.
+    pub receives: bool,
 }
 
 impl Endpoint {
@@ -83,11 +88,24 @@ impl Endpoint {
         state.predecessor = predecessor;
     }
 
-    /// Reads the socket no longer, for another process reads it. Connections continue with what is
-    /// [delivered](Self::deliver), and are sent from the socket as before.
-    pub fn stop_receiving(&self) {
-        self.shared.stop_receiving();
-        self.shared.signal.wake();
+    /// Reads the socket no longer, for another process is to read it. Once this completes, what arrives waits in the socket.
+    /// Connections continue with what is [delivered](Self::deliver), and are sent from the socket as before.
+    pub async fn stop_receiving(&self) {
+        self.shared.set_receives(false);
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if !state.is_receiving || state.driver_ended {
+                return Poll::Ready(());
+            }
+            state.stopping.register(cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Reads the socket from now on, which no other process reads any more.
+    pub fn start_receiving(&self) {
+        self.shared.set_receives(true);
     }
 
     /// Handles a datagram that another process has received. Any worker's endpoint may get it. It is dropped if too many

@@ -145,6 +145,14 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         Poll::Pending
     }
 
+    /// Another handle of the same socket, for another process.
+    ///
+    /// # Errors
+    /// The system's error; [`io::ErrorKind::Unsupported`] where sockets are not those of the system.
+    fn duplicate(&self) -> io::Result<std::net::UdpSocket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Most datagrams that one [`try_send`](Self::try_send) may carry. May fall to 1 when the
     /// network card turns out not to support segmentation.
     fn max_gso_segments(&self) -> usize {

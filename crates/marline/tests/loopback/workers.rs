@@ -18,10 +18,21 @@ const WORKERS: usize = 3;
 
 /// The endpoints of `sockets`, whose connections are echoed.
 fn serve(config: &EndpointConfig, server: &ServerConfig, sockets: Vec<UdpSocket>) -> Vec<Endpoint> {
+    serve_once_started(config, server, sockets, true)
+}
+
+/// A server that reads its sockets if it `receives`, and otherwise once it is started.
+fn serve_once_started(
+    config: &EndpointConfig,
+    server: &ServerConfig,
+    sockets: Vec<UdpSocket>,
+    receives: bool,
+) -> Vec<Endpoint> {
     let runtime = Arc::new(TokioRuntime::current().unwrap());
     let workers = sockets.into_iter().map(|socket| Worker {
         socket: runtime.wrap(socket).unwrap(),
         runtime: Arc::clone(&runtime) as _,
+        receives,
     });
     let endpoints = Endpoint::workers(config, server, workers.collect()).unwrap();
     for endpoint in &endpoints {
@@ -199,10 +210,7 @@ impl PassOn for ToOld {
 async fn a_server_that_takes_over_sockets_passes_on_what_is_for_the_one_before() {
     let identity = Identity::new();
     let server = identity.server(TransportConfig::default());
-    let bound = sockets();
-    let duplicates = bound.iter().map(|socket| socket.try_clone().unwrap());
-    let duplicates: Vec<_> = duplicates.collect();
-    let old = serve(&config(), &server, bound);
+    let old = serve(&config(), &server, sockets());
     let address = old[0].local_addr();
     let mut before = Vec::new();
     for _ in 0..6 {
@@ -217,12 +225,30 @@ async fn a_server_that_takes_over_sockets_passes_on_what_is_for_the_one_before()
         rng_seed: [6; 32],
         ..config()
     };
+    let duplicates = old.iter().map(|endpoint| endpoint.duplicate_socket());
+    let duplicates = duplicates.map(Result::unwrap).collect();
+    let new = serve_once_started(&config, &server, duplicates, false);
+    // Only one of them answers: the other would reset the connection.
+    let last = client(&identity);
+    let connection = within_limit(last.connect(address, NAME).unwrap()).await;
+    let connection = connection.unwrap();
+    within_limit(exchange(&connection, b"old")).await;
+    before.push((last, connection));
     for endpoint in &old {
-        endpoint.stop_receiving();
+        endpoint.stop_receiving().await;
     }
-    let new = serve(&config, &server, duplicates);
+    for endpoint in &old {
+        endpoint.start_receiving();
+    }
+    for (_, connection) in &before {
+        within_limit(exchange(connection, b"old again")).await;
+    }
+    for endpoint in &old {
+        endpoint.stop_receiving().await;
+    }
     for endpoint in &new {
         endpoint.set_predecessor(Some(Arc::new(ToOld(old[0].clone()))));
+        endpoint.start_receiving();
     }
     for _ in 0..6 {
         let client = client(&identity);

@@ -136,7 +136,8 @@ impl StateDirectory {
     }
 
     /// The sessions of the QUIC endpoint at `address`. Those of a configuration other than `settings` are discarded: the
-    /// settings that clients remember would no longer hold (RFC 9000, section 7.4.1).
+    /// settings that clients remember would no longer hold (RFC 9000, section 7.4.1). If they `are_in_use` by another process,
+    /// they have to be taken over.
     ///
     /// # Errors
     /// The file cannot be used.
@@ -144,12 +145,14 @@ impl StateDirectory {
         &self,
         address: SocketAddr,
         settings: &[u8; 32],
+        are_in_use: bool,
     ) -> Result<Arc<Sessions>, StateError> {
         // A colon is not allowed in names of files everywhere.
         let name = format!("{PREFIX}{address}").replace([':', '%'], "_");
         let path = self.path.join(name);
-        let sessions = Sessions::open(&path, settings)?;
-        Sessions::remove_others(&path);
-        Ok(Arc::new(sessions))
+        Ok(Arc::new(match are_in_use {
+            true => Sessions::of_other(&path, settings),
+            false => Sessions::open(&path, settings)?,
+        }))
     }
 }

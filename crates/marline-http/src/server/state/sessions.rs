@@ -38,31 +38,56 @@ struct Inner {
     values: HashMap<Vec<u8>, Vec<u8>>,
     /// Keys in the order in which they were stored, taken ones included.
     order: VecDeque<Vec<u8>>,
+    /// Whether this process may resume sessions: never while another does, which could accept the same early data.
+    are_own: bool,
 }
 
 impl Sessions {
     /// Reads the sessions in the file at `path` for these settings, and creates the file if there is none.
     pub(super) fn open(path: &Path, settings: &[u8; 32]) -> Result<Self, StateError> {
-        let mut inner = Inner {
+        let sessions = Self::of_other(path, settings);
+        sessions.take_over()?;
+        Ok(sessions)
+    }
+
+    /// Those of another process, which still uses the file: none, until they are [taken over](Self::take_over).
+    pub(super) fn of_other(path: &Path, settings: &[u8; 32]) -> Self {
+        Self(Mutex::new(Inner {
             path: path.to_owned(),
             settings: STANDARD.encode(settings),
             journal: None,
             lines: 0,
             values: HashMap::new(),
             order: VecDeque::new(),
-        };
+            are_own: false,
+        }))
+    }
+
+    /// Reads the file, which no other process uses from now on.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub(crate) fn take_over(&self) -> Result<(), StateError> {
+        let mut inner = self.lock();
         // A file system may leave an empty file after a power failure.
-        if let Some(text) = files::read(path)?.filter(|text| !text.is_empty()) {
+        if let Some(text) = files::read(&inner.path)?.filter(|text| !text.is_empty()) {
             inner.replay(&text)?;
         }
         inner.rewrite()?;
-        Ok(Self(Mutex::new(inner)))
+        inner.are_own = true;
+        Self::remove_others(&inner.path);
+        Ok(())
+    }
+
+    /// Sets whether this process uses the sessions, rather than one that takes over.
+    pub(crate) fn set_own(&self, are_own: bool) {
+        self.lock().are_own = are_own;
     }
 
     /// Removes the files of other addresses beside that at `path`, which was just written, if their sessions are no longer
     /// usable, or there are too many: a server on a free port leaves one at each start. A running server whose file is
     /// removed keeps its sessions in memory.
-    pub(super) fn remove_others(path: &Path) {
+    fn remove_others(path: &Path) {
         let Some(now) = modified(path) else { return };
         let beside = path.parent().and_then(|parent| fs::read_dir(parent).ok());
         let entries = beside.into_iter().flatten().flatten();
@@ -171,17 +196,24 @@ impl StoresServerSessions for Sessions {
         }
         let line = stored(&key, &value);
         let mut inner = self.lock();
+        if !inner.are_own {
+            return false;
+        }
         inner.insert(key, value);
         inner.append(&line);
         true
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.lock().values.get(key).cloned()
+        let inner = self.lock();
+        inner.values.get(key).filter(|_| inner.are_own).cloned()
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
         let mut inner = self.lock();
+        if !inner.are_own {
+            return None;
+        }
         let value = inner.values.remove(key)?;
         inner.append(&format!("- {}\n", STANDARD.encode(key)));
         Some(value)
@@ -237,6 +269,26 @@ mod tests {
         assert_eq!(sessions.get(&key(2)).unwrap(), b"two");
         assert_eq!(sessions.take(&key(2)).unwrap(), b"two");
         assert_eq!(open().take(&key(2)), None);
+    }
+
+    #[test]
+    fn a_session_is_resumed_by_one_of_two_processes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions");
+        let old = Sessions::open(&path, &SETTINGS).unwrap();
+        let new = Sessions::of_other(&path, &SETTINGS);
+        for number in 1..=2 {
+            assert!(old.put(key(number), vec![1]));
+        }
+        assert_eq!(new.take(&key(1)), None);
+        assert!(!new.put(key(3), vec![1]));
+        assert!(old.take(&key(1)).is_some());
+        old.set_own(false);
+        new.take_over().unwrap();
+        assert!(old.get(&key(2)).is_none() && old.take(&key(2)).is_none());
+        assert!(!old.put(key(3), vec![1]));
+        assert_eq!(new.take(&key(1)), None, "it was taken before");
+        assert!(new.take(&key(2)).is_some());
     }
 
     #[test]

@@ -128,6 +128,12 @@ impl UdpSocket for TokioSocket {
         }
     }
 
+    #[cfg(unix)]
+    fn duplicate(&self) -> io::Result<std::net::UdpSocket> {
+        let io = std::os::fd::AsFd::as_fd(&self.main.io);
+        Ok(io.try_clone_to_owned()?.into())
+    }
+
     fn max_gso_segments(&self) -> usize {
         let main = self.main.state.max_gso_segments();
         self.interfaces

@@ -1,0 +1,224 @@
+//! The side of the process that is replaced.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use super::super::{Context, Handle};
+use super::VARIABLE;
+use super::channel::{Channel, MAX_DESCRIPTORS};
+use super::message::{
+    GO, Hello, MAX_MESSAGE, OfEndpoint, READY, SERVING, SOCKETS, decode_datagram,
+};
+use crate::limits;
+
+/// The reason why an upgrade failed. This process serves as before.
+#[derive(Debug, thiserror::Error)]
+pub enum UpgradeError {
+    /// The sockets cannot be passed on.
+    #[error("the sockets cannot be passed on: {0}")]
+    Sockets(io::Error),
+    /// The program cannot be started.
+    #[error("{program} cannot be started: {cause}")]
+    Start {
+        /// The program.
+        program: String,
+        /// The error of the system.
+        cause: io::Error,
+    },
+    /// The new process has ended.
+    #[error("the new process has ended ({0}); it has printed why")]
+    Ended(ExitStatus),
+    /// The new process does not get ready.
+    #[error("the new process was not ready after {} seconds, and was ended", .0.as_secs())]
+    Late(Duration),
+    /// The two processes cannot exchange messages.
+    #[error("the other process cannot be reached: {0}")]
+    Channel(#[from] io::Error),
+    /// The server stops.
+    #[error("this server stops")]
+    Stopping,
+}
+
+/// Starts `program`, which takes over from `servers`: it gets their sockets and `secret`, of which their keys are made. When it
+/// serves, they accept no more connections, and end with those that they have. Returns its process ID.
+///
+/// The program calls [`Predecessor::of_process`](super::Predecessor::of_process).
+///
+/// # Errors
+/// It was not started, has ended, or did not get ready. `servers` go on then. The same if the returned future is dropped.
+pub async fn upgrade(
+    program: Command,
+    servers: &[Handle],
+    secret: [u8; 32],
+) -> Result<u32, UpgradeError> {
+    let contexts = servers.iter().map(|handle| handle.context.upgrade());
+    let contexts: Option<Vec<_>> = contexts.collect();
+    let is_stopping = |context: &Arc<Context>| context.stop.is_stopping();
+    let contexts = contexts.filter(|all| !all.iter().any(is_stopping));
+    let contexts = contexts.ok_or(UpgradeError::Stopping)?;
+    let mut sockets = Vec::new();
+    for context in &contexts {
+        let of_context = context.sockets().map_err(UpgradeError::Sockets)?;
+        sockets.extend(of_context);
+    }
+    let (mut process, channel) = Starting::start(program)?;
+    let ready = async {
+        send_sockets(&channel, &sockets, secret).await?;
+        expect(&channel, READY).await
+    };
+    process.within(limits::UPGRADE_START, ready).await?;
+    let paused = Paused::begin(&contexts).await;
+    let serving = async {
+        channel.send(GO, &[]).await?;
+        expect(&channel, SERVING).await
+    };
+    process.within(limits::UPGRADE_TAKE_OVER, serving).await?;
+    paused.keep();
+    for context in &contexts {
+        context.hand_over();
+    }
+    let contexts = contexts.iter().map(Arc::downgrade).collect();
+    tokio::spawn(deliver(channel, contexts));
+    Ok(process.keep())
+}
+
+async fn send_sockets(channel: &Channel, sockets: &[OwnedFd], secret: [u8; 32]) -> io::Result<()> {
+    let hello = Hello {
+        sockets: sockets.len(),
+        secret,
+    };
+    channel.send(&hello.encode()?, &[]).await?;
+    let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+    for part in sockets.chunks(MAX_DESCRIPTORS) {
+        channel.send(SOCKETS, part).await?;
+    }
+    Ok(())
+}
+
+/// Waits for the message `expected`; an end of the other process is an error.
+async fn expect(channel: &Channel, expected: &[u8]) -> io::Result<()> {
+    let mut message = [0; 1];
+    let len = channel.receive(&mut message, &mut Vec::new()).await?;
+    match &message[..len] {
+        [] => Err(io::ErrorKind::UnexpectedEof.into()),
+        message if message == expected => Ok(()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Delivers the datagrams of the new process until it ends, or the servers do.
+async fn deliver(channel: Channel, contexts: Vec<Weak<Context>>) {
+    let mut message = vec![0; MAX_MESSAGE];
+    loop {
+        let received = channel.receive(&mut message, &mut Vec::new()).await;
+        let Ok(len @ 1..) = received else { return };
+        let Some(OfEndpoint { bound, datagram }) = decode_datagram(&message[..len]) else {
+            continue;
+        };
+        let contexts: Vec<_> = contexts.iter().filter_map(Weak::upgrade).collect();
+        if contexts.is_empty() {
+            return;
+        }
+        let mut endpoints = contexts.iter().flat_map(|context| &context.endpoints);
+        let here = endpoints.find_map(|quic| quic.at(bound));
+        if let Some(endpoint) = here {
+            endpoint.deliver(datagram);
+        }
+    }
+}
+
+/// A process that does not serve yet. It is ended when this is dropped.
+struct Starting(Option<Child>);
+
+impl Starting {
+    fn start(program: Command) -> Result<(Self, Channel), UpgradeError> {
+        let (channel, other) = Channel::pair()?;
+        let name = program.get_program().to_string_lossy().into_owned();
+        let mut program = tokio::process::Command::from(program);
+        program.env(VARIABLE, std::process::id().to_string());
+        // What they describe is of this process.
+        for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_PID"] {
+            program.env_remove(name);
+        }
+        let started = program.stdin(Stdio::from(other)).spawn();
+        let child = started.map_err(|cause| UpgradeError::Start {
+            program: name,
+            cause,
+        })?;
+        // `program` holds the end of the child, which must be closed when the child ends.
+        drop(program);
+        Ok((Self(Some(child)), channel))
+    }
+
+    /// Waits for `step`, but no longer than `limit`.
+    async fn within(
+        &mut self,
+        limit: Duration,
+        step: impl Future<Output = io::Result<()>>,
+    ) -> Result<(), UpgradeError> {
+        let failed = match timeout(limit, step).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => return Err(UpgradeError::Late(limit)),
+        };
+        if let Some(child) = &mut self.0
+            && let Ok(Ok(status)) = timeout(limits::UPGRADE_END, child.wait()).await
+        {
+            return Err(UpgradeError::Ended(status));
+        }
+        Err(failed.into())
+    }
+
+    /// Lets it run. Returns its ID.
+    fn keep(mut self) -> u32 {
+        let child = self.0.take();
+        child.and_then(|child| child.id()).unwrap_or_default()
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // An error: it has ended already.
+            let _ = child.start_kill();
+        }
+    }
+}
+
+/// Endpoints that do not read their sockets. They do again when this is dropped.
+struct Paused<'c>(&'c [Arc<Context>]);
+
+impl<'c> Paused<'c> {
+    async fn begin(contexts: &'c [Arc<Context>]) -> Self {
+        let paused = Self(contexts);
+        for context in contexts {
+            for endpoint in context.quic_endpoints() {
+                endpoint.stop_receiving().await;
+            }
+            context.set_own_sessions(false);
+        }
+        paused
+    }
+
+    /// Leaves it so.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        for context in self.0 {
+            context.set_own_sessions(true);
+            context
+                .quic_endpoints()
+                .for_each(marline::Endpoint::start_receiving);
+        }
+    }
+}
