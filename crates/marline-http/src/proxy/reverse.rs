@@ -232,7 +232,7 @@ impl Proxy {
             self.pass_back(answered, &Method::GET, none).await
         } else {
             let upgraded = match is_connect {
-                true => Ok(connected(response, key.as_ref())),
+                true => connected(response, &content, key.as_ref()).await,
                 false => upgraded(response, &content, accept).await,
             };
             upgraded.map(|upgraded| {
@@ -420,10 +420,7 @@ impl Proxy {
         if version >= Version::HTTP_2 {
             headers.remove(EXPECT);
             content.open();
-            if let Some(protocol) = ask_for_tunnel(headers) {
-                *request.method_mut() = Method::CONNECT;
-                request.extensions_mut().insert(protocol);
-            }
+            ask_for_tunnel(&mut request, version);
             if let Some(interim) = interim {
                 let passed = Interim::new(move |response: Response<()>| {
                     pass_interim(&interim, response, version);

@@ -251,8 +251,8 @@ impl Upstream {
     }
 
     /// Sends a request with `content`, whose header for a version of HTTP `head` is, and waits for the header of the response. A
-    /// request for an Upgrade is sent over HTTP/1.1, and without its content, which follows the response; to an application of HTTP/3, it
-    /// is extended CONNECT.
+    /// request for an Upgrade is sent over HTTP/1.1, or is extended CONNECT to an application of HTTP/3 or `h2c://`; its content follows
+    /// the response, except over HTTP/3.
     ///
     /// # Errors
     /// There is no response, or not in time.
@@ -264,7 +264,9 @@ impl Upstream {
     ) -> Result<Response<Body>, SendError> {
         let mut stale = 0;
         loop {
-            let need = match is_upgrade && self.url.protocol() != UpstreamProtocol::H3 {
+            let protocol = self.url.protocol();
+            let has_connect = matches!(protocol, UpstreamProtocol::H3 | UpstreamProtocol::H2c);
+            let need = match is_upgrade && !has_connect {
                 true => Need::Http1,
                 // Connections that were idle may all have ended.
                 false if stale >= limits::MAX_ATTEMPTS => Need::New,
@@ -275,9 +277,10 @@ impl Upstream {
                 self.counters.on_connected(lease.version());
             }
             let request = head(lease.version());
-            let request = request.map(|()| match need {
-                Need::Http1 => Body::empty(),
-                Need::Any | Need::New => content.to_body(),
+            let follows = is_upgrade && protocol != UpstreamProtocol::H3;
+            let request = request.map(|()| match follows {
+                true => Body::empty(),
+                false => content.to_body(),
             });
             match self.send_on(lease, request, content, stale).await {
                 Err(error) if error.is_stale && content.is_whole() => stale += 1,
@@ -392,9 +395,9 @@ impl Upstream {
             is_stale: false,
             failure: match content.failure() {
                 Some(failure) => failure,
-                None if lacks_connect(error) => Failure::Refused(
-                    "WebSockets to an application of HTTP/3 without extended CONNECT",
-                ),
+                None if lacks_connect(error) => {
+                    Failure::Refused("WebSockets to an application without extended CONNECT")
+                }
                 None if is_too_large(error) => Failure::Response(format!(
                     "its header has more than {} bytes or {} fields",
                     self.max_header_bytes, self.max_header_fields

@@ -1,5 +1,5 @@
 //! WebSockets: extended CONNECT (RFC 8441, RFC 9220) and Upgrades of clients to an Upgrade of HTTP/1.1 at applications (RFC
-//! 6455), or to extended CONNECT at those of HTTP/3.
+//! 6455), or to extended CONNECT at those of HTTP/3 and of HTTP/2 without TLS.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -9,7 +9,7 @@ use http::header::{
     CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use marline_h3::Protocol;
 use sha1::{Digest, Sha1};
@@ -41,13 +41,21 @@ pub(super) fn ask_for_upgrade(headers: &mut HeaderMap, key: [u8; 16]) -> Option<
     answer
 }
 
-/// Turns the header of a request for an Upgrade into that of extended CONNECT (RFC 9220); returns its protocol, or `None` for other
-/// requests.
-pub(super) fn ask_for_tunnel(headers: &mut HeaderMap) -> Option<Protocol> {
-    headers.remove(UPGRADE)?;
+/// Turns a request for an Upgrade into one by extended CONNECT over `version`; others stay.
+pub(super) fn ask_for_tunnel(request: &mut Request<()>, version: Version) {
+    let headers = request.headers_mut();
+    if headers.remove(UPGRADE).is_none() {
+        return;
+    }
     headers.remove(CONNECTION);
     headers.remove(SEC_WEBSOCKET_KEY);
-    Protocol::new(WEBSOCKET)
+    *request.method_mut() = Method::CONNECT;
+    let extensions = request.extensions_mut();
+    if version == Version::HTTP_2 {
+        extensions.insert(hyper::ext::Protocol::from_static(WEBSOCKET));
+    } else if let Some(protocol) = Protocol::new(WEBSOCKET) {
+        extensions.insert(protocol);
+    }
 }
 
 /// The value of `Sec-WebSocket-Accept` for a key (RFC 6455, section 4.2.2).
@@ -75,9 +83,16 @@ pub(super) struct Upgraded {
     pub(super) task: Option<Task>,
 }
 
-/// A tunnel through an application that has accepted extended CONNECT, which takes the content of the client as that of a request. `key`
-/// is that of a client that has asked for an Upgrade.
-pub(super) fn connected(mut response: Response<Body>, key: Option<&HeaderValue>) -> Upgraded {
+/// A tunnel through an application that has accepted extended CONNECT. Over HTTP/3 it takes the content of the client as that of a
+/// request; over HTTP/2, `content` is joined with it. `key` is that of a client that has asked for an Upgrade.
+///
+/// # Errors
+/// The connection has ended.
+pub(super) async fn connected(
+    mut response: Response<Body>,
+    content: &HeldBody,
+    key: Option<&HeaderValue>,
+) -> Result<Upgraded, Failure> {
     let mut headers = std::mem::take(response.headers_mut());
     fields::remove_hop_by_hop(&mut headers);
     headers.remove(CONTENT_LENGTH);
@@ -85,11 +100,27 @@ pub(super) fn connected(mut response: Response<Body>, key: Option<&HeaderValue>)
     if let Some(accept) = key.and_then(accept) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    Upgraded {
-        headers,
-        body: response.into_body(),
-        task: None,
+    if response.version() != Version::HTTP_2 {
+        return Ok(Upgraded {
+            headers,
+            body: response.into_body(),
+            task: None,
+        });
     }
+    let Joined { body, task } = join(&mut response, content).await?;
+    Ok(Upgraded {
+        headers,
+        body,
+        task: Some(task),
+    })
+}
+
+/// Joins `content` with the stream that hyper has for `response`.
+async fn join(response: &mut Response<Body>, content: &HeldBody) -> Result<Joined, Failure> {
+    let on = hyper::upgrade::on(response);
+    let stream = on.await.map_err(|error| Failure::Response(cause(&error)))?;
+    let (read, write) = tokio::io::split(TokioIo::new(stream));
+    Ok(Joined::new(read, write, content.to_body()))
 }
 
 /// Joins `content`, sent by the client, with the connection of `response`. `accept` is the required value of
@@ -115,10 +146,7 @@ pub(super) async fn upgraded(
     if accept.as_ref().is_some_and(|accept| accept != accepted) {
         return Err(malformed("it accepts another websocket"));
     }
-    let on = hyper::upgrade::on(&mut response);
-    let stream = on.await.map_err(|error| Failure::Response(cause(&error)))?;
-    let (read, write) = tokio::io::split(TokioIo::new(stream));
-    let Joined { body, task } = Joined::new(read, write, content.to_body());
+    let Joined { body, task } = join(&mut response, content).await?;
     let mut headers = std::mem::take(response.headers_mut());
     fields::remove_hop_by_hop(&mut headers);
     headers.remove(CONTENT_LENGTH);

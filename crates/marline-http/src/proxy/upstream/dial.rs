@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
 
 use super::http3::{Http3Connection, Http3Dialer, Http3Sender};
 use super::stream::Stream;
@@ -33,14 +36,40 @@ pub(super) enum Address {
 /// An open connection for one request.
 pub(super) enum Sender {
     Http1(http1::SendRequest<Body>),
-    Http2(http2::SendRequest<Body>),
+    Http2(Http2Sender),
     Http3(Http3Sender),
 }
 
 /// An open connection that requests share.
 pub(super) enum Shared {
-    Http2(http2::SendRequest<Body>),
+    Http2(Http2Sender),
     Http3(Http3Connection),
+}
+
+/// A connection of HTTP/2.
+#[derive(Clone)]
+pub(super) struct Http2Sender {
+    pub(super) requests: http2::SendRequest<Body>,
+    /// Asks the task of the connection whether the application has announced that it accepts extended CONNECT.
+    questions: mpsc::Sender<oneshot::Sender<bool>>,
+}
+
+impl Http2Sender {
+    /// Whether the application accepts extended CONNECT, which it announces at the beginning of a connection (RFC 8441, section 3).
+    pub(super) async fn accepts_connect(&self) -> bool {
+        for _ in 0..limits::SETTINGS_POLLS {
+            let (answer, answered) = oneshot::channel();
+            if self.questions.send(answer).await.is_err() {
+                // The connection has ended, which sending the request shows.
+                return true;
+            }
+            if matches!(answered.await, Ok(true)) {
+                return true;
+            }
+            sleep(limits::SETTINGS_POLL).await;
+        }
+        false
+    }
 }
 
 /// A connection that has opened.
@@ -141,7 +170,7 @@ impl Shared {
 
     pub(super) fn is_closed(&self) -> bool {
         match self {
-            Self::Http2(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.requests.is_closed(),
             Self::Http3(connection) => connection.is_closed(),
         }
     }
@@ -268,7 +297,23 @@ impl Dialer {
             .max_send_buf_size(limits::HTTP2_SEND_BUFFER)
             .handshake(TokioIo::new(stream))
             .await?;
-        tokio::spawn(connection);
-        Ok(Dialed::Shared(Shared::Http2(sender)))
+        let (questions, mut asked) = mpsc::channel::<oneshot::Sender<bool>>(1);
+        tokio::spawn(async move {
+            let mut connection = pin!(connection);
+            loop {
+                tokio::select! {
+                    // Its errors are those of its requests.
+                    _ = connection.as_mut() => return,
+                    Some(answer) = asked.recv() => {
+                        // Fails if the request has ended.
+                        let _ = answer.send(connection.is_extended_connect_protocol_enabled());
+                    }
+                }
+            }
+        });
+        Ok(Dialed::Shared(Shared::Http2(Http2Sender {
+            requests: sender,
+            questions,
+        })))
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use http::{Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::client::conn::http1;
+use hyper::ext::Protocol;
 use marline::ConnectionError;
+use marline_h3::SendError;
 use tokio::sync::Mutex as Turns;
 use tokio::time::{Instant, sleep};
 
@@ -288,8 +290,18 @@ impl Lease {
                 response
             }
             Sender::Http2(mut sender) => {
-                sender.ready().await.map_err(LeaseError::unsent)?;
-                sender.try_send_request(request).await
+                if request.extensions().get::<Protocol>().is_some()
+                    && !sender.accepts_connect().await
+                {
+                    return Err(LeaseError {
+                        error: RequestError::from(SendError::NoConnectProtocol).into(),
+                        is_unsent: false,
+                        is_rejected: false,
+                    });
+                }
+                let requests = &mut sender.requests;
+                requests.ready().await.map_err(LeaseError::unsent)?;
+                requests.try_send_request(request).await
             }
             Sender::Http3(sender) => {
                 let response = sender.send(request).await;

@@ -237,6 +237,46 @@ async fn an_application_that_asks_for_a_certificate_gets_that_of_the_proxy() {
     assert_eq!(get(&with, VERSIONS[3]).await.status, StatusCode::OK);
 }
 
+/// An application of HTTP/2 without TLS that echoes the content of tunnels, if it accepts them.
+async fn echo_over_http2(accepts: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            if accepts {
+                server.enable_connect_protocol();
+            }
+            let service = service_fn(async |mut request: Request<hyper::body::Incoming>| {
+                assert_eq!(request.method(), Method::CONNECT);
+                assert_eq!(request.uri().path_and_query().unwrap(), "/path?query");
+                let protocol: Option<&hyper::ext::Protocol> = request.extensions().get();
+                assert_eq!(protocol.unwrap().as_str(), "websocket");
+                tokio::spawn(async move {
+                    let stream = hyper::upgrade::on(&mut request).await.unwrap();
+                    let (mut read, mut write) = tokio::io::split(TokioIo::new(stream));
+                    let _ = tokio::io::copy(&mut read, &mut write).await;
+                    let _ = write.shutdown().await;
+                });
+                Ok::<_, Infallible>(Response::new(Body::empty()))
+            });
+            tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    format!("h2c://{address}")
+}
+
+#[tokio::test]
+async fn a_websocket_is_one_of_extended_connect_at_an_application_of_http2_without_tls() {
+    let server = proxy(&[echo_over_http2(true).await]).await;
+    let (stream, header) = upgrade(server.address).await;
+    assert!(header.starts_with("HTTP/1.1 101 "), "{header}");
+    talk(stream).await;
+    let without = proxy(&[echo_over_http2(false).await]).await;
+    let (_, header) = upgrade(without.address).await;
+    assert!(header.starts_with("HTTP/1.1 501 "), "{header}");
+}
+
 #[tokio::test]
 async fn a_websocket_over_tls_is_one_of_http_1_1() {
     let application = Secured::with(Behaviour {
