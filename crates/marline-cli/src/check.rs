@@ -7,7 +7,7 @@ use marline::{Runtime, TokioRuntime};
 use marline_certificates::Wanted;
 use marline_http::proxy::{UpstreamMetrics, UpstreamUrl};
 use marline_http::server::Identity;
-use marline_site::{Rules, SiteConfig, identities, sites};
+use marline_site::{Rules, SiteClients, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
@@ -53,7 +53,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         certificates::default_addresses(&mut listen, &mut redirect_http);
     }
     // Opens everything that the sites name.
-    sites(&of_file, &UpstreamMetrics::default()).map_err(|error| failed(error.to_string()))?;
+    let clients = SiteClients::of(&of_file).map_err(|error| failed(error.to_string()))?;
+    sites(&of_file, &clients, &UpstreamMetrics::default())
+        .map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
     if file.cert.is_some() || file.key.is_some() {
         let (Some(cert), Some(key)) = (&file.cert, &file.key) else {
@@ -126,6 +128,10 @@ fn print_site(
             None => ", not yet issued".to_owned(),
         };
         out!("    certificate of {}{until}\n", wanted.acme().directory);
+    }
+    if let Some(files) = &site.client_certificates {
+        let (require, ca) = (files.require.name(), files.ca.display());
+        out!("    certificates of clients: {require}, of {ca}\n");
     }
     for route in &site.routes {
         out!(

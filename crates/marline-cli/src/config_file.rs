@@ -554,7 +554,8 @@ mod tests {
         ] {
             let file = read(&format!("{site}{text}")).unwrap();
             let metrics = marline_http::proxy::UpstreamMetrics::default();
-            let error = marline_site::sites(&file.sites, &metrics)
+            let clients = marline_site::SiteClients::default();
+            let error = marline_site::sites(&file.sites, &clients, &metrics)
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -12,6 +12,7 @@ use marline_certificates::SiteAcme;
 use marline_http::proxy::{ProxyConfig, WeightedUpstream};
 use marline_http::{HostPattern, Network};
 
+use crate::client_certificates::{ClientCertificateFiles, RouteCertificates};
 use crate::error_pages;
 use crate::fields::{self, Origin};
 use crate::paths::PathPattern;
@@ -28,6 +29,8 @@ pub struct SiteConfig {
     pub certificates: Vec<CertificateFiles>,
     /// Whether an authority issues its certificate, if it has none; by default, as the server's settings say.
     pub acme: Option<SiteAcme>,
+    /// The certificates that its clients are asked for, if they are.
+    pub client_certificates: Option<ClientCertificateFiles>,
     /// The answer where no route has one, and the rules that hold for all its routes.
     pub rules: Rules,
     /// Its routes: the first whose path and method fit answers.
@@ -52,6 +55,8 @@ pub struct RouteConfig {
     pub paths: Vec<PathPattern>,
     /// Their methods; none are all.
     pub methods: Vec<RouteMethod>,
+    /// Whether they need a certificate of the client.
+    pub client_certificates: Option<RouteCertificates>,
     /// The answer. Without a handler, it is that of the site.
     pub rules: Rules,
     /// Where it is written, for messages.
@@ -232,6 +237,15 @@ impl SiteConfig {
             "The mail address for an authority that issues and renews the certificate of a site without one; by setting it you agree to the authority's terms of service; the table `acme` has the authority",
             |c: &mut Self| &mut c.acme,
         ),
+        &Table {
+            key: "client_certificates",
+            about: "The certificates that clients are asked for",
+            settings: ClientCertificateFiles::SETTINGS,
+            bases: &[],
+            get: |c: &Self| c.client_certificates.as_ref(),
+            open: |c: &mut Self| c.client_certificates.get_or_insert_default(),
+            off: None,
+        },
         &Tables {
             key: "route",
             about: "Requests by path and method, and what is answered to them; the first that fits answers",
@@ -260,6 +274,9 @@ impl SiteConfig {
         self.rules.resolve(base);
         for route in &mut self.routes {
             route.rules.resolve(base);
+        }
+        if let Some(files) = &mut self.client_certificates {
+            files.resolve(base);
         }
         let files = self.certificates.iter_mut();
         for path in files.flat_map(|files| [&mut files.cert, &mut files.key]) {
@@ -319,6 +336,15 @@ impl RouteConfig {
             domain: Domain::text("a method, as \"GET\""),
             about: "The methods; without it, all",
             field: |c: &mut Self| &mut c.methods,
+        },
+        &Table {
+            key: "client_certificates",
+            about: "Whether requests need a certificate of the client, for which the site asks",
+            settings: RouteCertificates::SETTINGS,
+            bases: &[],
+            get: |c: &Self| c.client_certificates.as_ref(),
+            open: |c: &mut Self| c.client_certificates.get_or_insert_default(),
+            off: None,
         },
     ];
 

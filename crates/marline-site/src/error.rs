@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use marline_http::proxy::UpstreamTlsError;
-use marline_http::server::IdentityError;
+use marline_http::server::{ClientCertificatesError, IdentityError};
 
 use crate::users::BasicAuthError;
 
@@ -110,6 +110,22 @@ pub enum SiteError {
     /// A file of users cannot be used.
     #[error(transparent)]
     BasicAuth(#[from] BasicAuthError),
+    /// Certificates of clients cannot be verified.
+    #[error("{place}: {cause}")]
+    ClientCertificates {
+        /// The site.
+        place: String,
+        /// The problem.
+        cause: ClientCertificatesError,
+    },
+    /// A route has other needs than the handshake, which comes before it, can meet.
+    #[error(
+        "{place} cannot have this `require`: clients are asked before they request, as its site says; give the site \"optional\", and the route \"always\""
+    )]
+    RouteCertificates {
+        /// The route.
+        place: String,
+    },
     /// A certificate cannot be used.
     #[error("{place}: {cause}")]
     Identity {
@@ -132,6 +148,9 @@ impl SiteError {
             Self::SameName { .. } => "names",
             Self::UpstreamTls { .. } => "proxy",
             Self::BasicAuth(_) => "basic_auth",
+            Self::ClientCertificates { .. } | Self::RouteCertificates { .. } => {
+                "client_certificates"
+            }
             Self::Identity { .. } => "cert",
             Self::NoHandler { .. } | Self::At { .. } => return None,
         })

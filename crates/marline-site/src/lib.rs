@@ -12,6 +12,7 @@
 
 mod access;
 mod answers;
+mod client_certificates;
 mod config;
 mod error;
 mod error_pages;
@@ -25,6 +26,9 @@ mod template;
 mod users;
 mod written;
 
+pub use self::client_certificates::{
+    ClientCertificateFiles, Require, RouteCertificates, SiteClients,
+};
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
 pub use self::fields::Origin;

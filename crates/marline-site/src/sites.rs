@@ -12,23 +12,30 @@ use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
 use crate::answers::{plain, redirect};
+use crate::client_certificates::{Needed, SiteClients};
 use crate::config::{CertificateFiles, RouteConfig, RouteMethod, Rules, SiteConfig};
 use crate::error::SiteError;
 use crate::paths::{PathPattern, RequestPath};
 use crate::rules::{Asked, Compiled};
 
-/// The service of all `sites`: a request goes to the site of its host. `metrics` count what applications do.
+/// The service of all `sites`: a request goes to the site of its host. `clients` are [those](SiteClients::of) of the same sites, and
+/// `metrics` count what applications do.
 ///
 /// # Errors
 /// A site or a route does not say what to answer, or what it names cannot be opened.
 ///
 /// # Panics
 /// If it is called outside of a tokio runtime, and applications are checked.
-pub fn sites(sites: &[SiteConfig], metrics: &UpstreamMetrics) -> Result<Site, SiteError> {
+pub fn sites(
+    sites: &[SiteConfig],
+    clients: &SiteClients,
+    metrics: &UpstreamMetrics,
+) -> Result<Site, SiteError> {
     refuse_same_names(sites)?;
     let mut served = Vec::with_capacity(sites.len());
-    for site in sites {
-        served.push(ServedSite::open(site, metrics)?);
+    for (index, site) in sites.iter().enumerate() {
+        let needed = Needed::new(site, clients.of_site(index));
+        served.push(ServedSite::open(site, needed, metrics)?);
     }
     let served = Arc::new(Sites { sites: served });
     Ok(Site::new(service_fn(move |request: Request<Body>| {
@@ -157,6 +164,7 @@ struct ServedSite {
     /// For the metrics.
     name: SiteName,
     names: Vec<HostPattern>,
+    certificates: Needed,
     rules: Compiled,
     routes: Vec<Route>,
 }
@@ -165,6 +173,7 @@ struct ServedSite {
 struct Route {
     paths: Vec<PathPattern>,
     methods: Vec<RouteMethod>,
+    needs_certificate: bool,
     rules: Compiled,
 }
 
@@ -200,7 +209,11 @@ impl Sites {
 }
 
 impl ServedSite {
-    fn open(config: &SiteConfig, metrics: &UpstreamMetrics) -> Result<Self, SiteError> {
+    fn open(
+        config: &SiteConfig,
+        certificates: Needed,
+        metrics: &UpstreamMetrics,
+    ) -> Result<Self, SiteError> {
         let place = config.title();
         let located = |error| config.written.locate(error);
         // Rules of a site hold for its routes.
@@ -223,6 +236,7 @@ impl ServedSite {
         Ok(Self {
             name: name_of(config),
             names: config.names.clone(),
+            certificates,
             rules,
             routes,
         })
@@ -269,6 +283,10 @@ impl ServedSite {
         request: Request<Body>,
         asked: &Asked,
     ) -> Response<Body> {
+        let needs_certificate = route.is_some_and(|route| route.needs_certificate);
+        if let Err((status, text)) = self.certificates.admit(&request, needs_certificate) {
+            return plain(status, text);
+        }
         let request = match self.rules.admit(request, asked).await {
             Ok(request) => request,
             Err(response) => return response,
@@ -292,6 +310,7 @@ impl Route {
         Self {
             paths: config.paths.clone(),
             methods: config.methods.clone(),
+            needs_certificate: Needed::by_route(config),
             rules,
         }
     }

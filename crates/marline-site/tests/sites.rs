@@ -15,7 +15,7 @@ use marline::settings::{RawValue, apply};
 use marline_http::Body;
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{Challenges, ClientAddress, Site};
-use marline_site::{SiteConfig, redirect_to_https, sites};
+use marline_site::{SiteClients, SiteConfig, redirect_to_https, sites};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -44,11 +44,13 @@ fn site(base: &Path, entries: &[(&str, RawValue)]) -> SiteConfig {
 }
 
 fn serve(configs: &[SiteConfig]) -> Site {
-    sites(configs, &UpstreamMetrics::default()).unwrap()
+    let clients = SiteClients::of(configs).unwrap();
+    sites(configs, &clients, &UpstreamMetrics::default()).unwrap()
 }
 
 fn refusal(config: SiteConfig) -> String {
-    let refused = sites(&[config], &UpstreamMetrics::default());
+    let clients = SiteClients::default();
+    let refused = sites(&[config], &clients, &UpstreamMetrics::default());
     refused.err().unwrap().to_string()
 }
 
@@ -400,7 +402,8 @@ async fn a_site_that_makes_no_sense_is_refused() {
         base.path(),
         &[("names", "a.org".into()), ("respond", "x".into())],
     );
-    let twice = sites(&[one.clone(), one], &UpstreamMetrics::default());
+    let clients = SiteClients::default();
+    let twice = sites(&[one.clone(), one], &clients, &UpstreamMetrics::default());
     let message = twice.err().unwrap().to_string();
     assert!(
         message.contains("site 1 and site 2 both are for a.org"),

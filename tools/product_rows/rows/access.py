@@ -8,7 +8,7 @@ import time
 from programs import Caddy, Marline, Missing, Nginx
 from rig import Failed, Skipped, equal, run
 from rows import row
-from rows.upstreams import NOT_YET, quic
+from rows.upstreams import quic
 
 ELSEWHERE = ("--interface", "127.0.0.2")
 
@@ -135,7 +135,9 @@ def refused(t):
         "https://localhost {\n tls @cert@ @key@ {\n client_auth {\n mode require_and_verify\n trusted_ca_cert_file @lab@/ca.pem\n"
         " }\n }\n reverse_proxy 127.0.0.1:8001 {\n header_up X-Client {http.request.tls.client.subject}\n }\n}"
     ),
-    marline=Missing(NOT_YET),
+    marline=Marline(
+        '[[site]]\nto = "http://127.0.0.1:8001"\nclient_certificates.ca = "@lab@/ca.pem"\n'
+    ),
 )
 def client_certificates(t):
     t.app()

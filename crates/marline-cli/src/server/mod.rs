@@ -28,7 +28,7 @@ use marline_http::server::{
     TrustedProxies, raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{HostPattern, TlsVersion, limits};
-use marline_site::{SiteConfig, SiteError, redirect_to_https};
+use marline_site::{SiteClients, SiteConfig, SiteError, redirect_to_https};
 
 pub(crate) use self::account::Account;
 use self::account::Privileges;
@@ -542,7 +542,8 @@ impl<S: Serving> Wanted<S> {
         } = self;
         let sites = self.sites()?;
         let failed = |error: SiteError| Failure::Failed(error.to_string());
-        let site = marline_site::sites(&sites, serving.upstreams()).map_err(failed)?;
+        let clients = SiteClients::of(&sites).map_err(failed)?;
+        let site = marline_site::sites(&sites, &clients, serving.upstreams()).map_err(failed)?;
         let transport = transport(flags, tables, kept.history.as_ref())?;
         let (listen, also) = self.listen();
         let identity = identity::identity(flags, &sites, listen.ip(), kept.state.as_deref())?;
@@ -557,6 +558,7 @@ impl<S: Serving> Wanted<S> {
         let identity = identity.filter(|_| is_given || !have_own);
         let mut config = ServerConfig::new(listen, identity, site);
         config.named_identities = named;
+        config.client_rules = clients.rules().clone();
         config.site_names = marline_site::site_names(&sites);
         config
             .named_identities

@@ -16,6 +16,8 @@ use tempfile::TempDir;
 
 #[cfg(target_os = "linux")]
 mod attack;
+#[cfg(unix)]
+mod client_certificates;
 #[cfg(feature = "flow")]
 mod flow;
 #[cfg(feature = "flow")]

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::header::{
     AGE, ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
     CONTENT_LOCATION, CONTENT_RANGE, CONTENT_TYPE, COOKIE, DATE, EXPECT, EXPIRES, FORWARDED, HOST,
@@ -15,6 +17,7 @@ use http::{Request, Response, Version};
 
 use super::config::{ClientFields, ForwardedFields};
 use crate::limits;
+use crate::server::ClientCertificate;
 
 /// The name of this proxy in `Via`.
 const PSEUDONYM: &str = "marline";
@@ -42,6 +45,47 @@ pub(super) const CLAIMS: [HeaderName; 11] = [
     HeaderName::from_static("true-client-ip"),
     HeaderName::from_static("x-real-ip"),
 ];
+
+/// The certificate of the client (RFC 9440, section 2.2), with its subject, number and hash in fields of their own.
+const CLIENT_CERT: HeaderName = HeaderName::from_static("client-cert");
+const CLIENT_SUBJECT: HeaderName = HeaderName::from_static("x-client-cert-subject");
+const CLIENT_SERIAL: HeaderName = HeaderName::from_static("x-client-cert-serial");
+const CLIENT_FINGERPRINT: HeaderName = HeaderName::from_static("x-client-cert-sha256");
+
+/// Fields about the certificate of the client, which this proxy alone may write.
+const CLIENT_CERTIFICATE: [HeaderName; 5] = [
+    CLIENT_CERT,
+    HeaderName::from_static("client-cert-chain"),
+    CLIENT_SUBJECT,
+    CLIENT_SERIAL,
+    CLIENT_FINGERPRINT,
+];
+
+/// Replaces what a client says of its certificate by what was verified.
+pub(super) fn set_client_certificate(
+    headers: &mut HeaderMap,
+    certificate: Option<&ClientCertificate>,
+) {
+    CLIENT_CERTIFICATE
+        .iter()
+        .for_each(|name| drop(headers.remove(name)));
+    let Some(certificate) = certificate else {
+        return;
+    };
+    // A byte sequence of RFC 8941.
+    let encoded = format!(":{}:", STANDARD.encode(certificate.der()));
+    for (name, value) in [
+        (CLIENT_CERT, encoded.as_str()),
+        (CLIENT_SUBJECT, certificate.subject()),
+        (CLIENT_SERIAL, certificate.serial()),
+        (CLIENT_FINGERPRINT, certificate.fingerprint()),
+    ] {
+        // All are in ASCII.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+}
 
 /// Fields by which a client may name another path, host or method than its request has.
 pub(super) const REWRITES: [HeaderName; 11] = [
@@ -230,7 +274,12 @@ pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
 pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
     remove_ambiguous(trailers);
-    for name in CLAIMS.iter().chain(&REWRITES).chain(&NOT_IN_TRAILERS) {
+    for name in CLAIMS
+        .iter()
+        .chain(&CLIENT_CERTIFICATE)
+        .chain(&REWRITES)
+        .chain(&NOT_IN_TRAILERS)
+    {
         trailers.remove(name);
     }
 }

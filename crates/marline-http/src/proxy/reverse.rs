@@ -37,7 +37,7 @@ use crate::header;
 use crate::interim::Interim;
 use crate::log::Level;
 use crate::log::messages::{self, Frequent};
-use crate::server::{ClientAddress, EarlyData, PassedOn, Site, Tunnel};
+use crate::server::{ClientAddress, EarlyData, PassedOn, Site, TlsClient, Tunnel};
 use crate::whole::Whole;
 
 /// A site whose responses are those of the applications of `config`. Content is passed on as it arrives, in both directions, as
@@ -356,7 +356,10 @@ impl Proxy {
         let scheme = client.and_then(ClientAddress::scheme).unwrap_or("https");
         let is_early = head.extensions().get::<EarlyData>().is_some();
         let received = Received::of(&head, client.map(ClientAddress::get), scheme);
+        let tls = head.extensions().get::<TlsClient>().cloned();
         let headers = head.headers_mut();
+        let certificate = tls.as_ref().and_then(TlsClient::certificate);
+        fields::set_client_certificate(headers, certificate);
         fields::content_length(headers)?;
         if fields::has_other_coding(headers) {
             return Err(Failure::Refused("transfer codings other than chunked"));

@@ -9,8 +9,8 @@ use marline::settings::{Domain, Field, Settings};
 use marline::{EndpointConfig, QuicLbConfig, Runtime};
 
 use super::{
-    AccessLog, Challenges, Identity, MetricsSource, NamedIdentity, SharedKeys, Site, SiteName,
-    StateDirectory, TrustedProxies,
+    AccessLog, Challenges, ClientRules, Identity, MetricsSource, NamedIdentity, SharedKeys, Site,
+    SiteName, StateDirectory, TrustedProxies,
 };
 use crate::tcp::TcpSockets;
 use crate::{TlsVersion, limits, transport};
@@ -28,6 +28,8 @@ pub struct ServerConfig {
     pub identity: Option<Identity>,
     /// The certificates of the names of its sites.
     pub named_identities: Vec<NamedIdentity>,
+    /// The certificates that clients are asked for; by default none.
+    pub client_rules: ClientRules,
     /// The challenges of certificate authorities that are answered over TLS.
     pub challenges: Challenges,
     /// The service that answers requests.
@@ -316,6 +318,7 @@ impl ServerConfig {
             also_listen: Vec::new(),
             identity: identity.into(),
             named_identities: Vec::new(),
+            client_rules: ClientRules::default(),
             challenges: Challenges::default(),
             site,
             site_names: Vec::new(),
@@ -349,6 +352,7 @@ impl ServerConfig {
             also_listen: Vec::new(),
             identity: None,
             named_identities: Vec::new(),
+            client_rules: ClientRules::default(),
             challenges: Challenges::default(),
             site,
             site_names: Vec::new(),

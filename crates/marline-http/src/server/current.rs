@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use marline::TransportConfig;
 
 use super::tcp::Tls;
-use super::{AccessLog, ServerLimits, Site, TrustedProxies};
+use super::{AccessLog, ClientRules, ServerLimits, Site, TrustedProxies};
 
 /// The part of a configuration that [`Handle::reload`](super::Handle::reload) replaces.
 pub(super) struct Current {
@@ -14,6 +14,7 @@ pub(super) struct Current {
     pub(super) limits: ServerLimits,
     pub(super) trusted: TrustedProxies,
     pub(super) transport: Arc<TransportConfig>,
+    pub(super) client_rules: ClientRules,
     /// TLS over TCP.
     pub(super) tls: Option<Tls>,
 }

@@ -38,6 +38,9 @@ pub(super) async fn respond(
     let log = current.log.clone();
     let client = current.trusted.client(recorder.client, request.headers());
     request.extensions_mut().insert(client);
+    if let Some(tls) = recorder.tls(&current.client_rules) {
+        request.extensions_mut().insert(tls.clone());
+    }
     let record = Record::new(recorder, log, &request);
     if origin.is_early() {
         request.extensions_mut().insert(EarlyData);

@@ -7,8 +7,8 @@ mod request_body;
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Version};
@@ -137,6 +137,7 @@ async fn accept(context: Arc<Context>, connecting: marline::Connecting) {
             client: quic.remote_address(),
             connection: quic.original_destination().to_string(),
             alt_svc: None,
+            tls: OnceLock::new(),
             progress: None,
             activity: Activity::default(),
             quic: Some(quic.clone()),

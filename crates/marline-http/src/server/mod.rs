@@ -12,6 +12,7 @@ mod account;
 mod admission;
 mod budget;
 mod challenges;
+mod client_certificates;
 mod compression;
 mod config;
 mod current;
@@ -66,6 +67,9 @@ pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
 pub(crate) use self::budget::{Budget, Grant};
 pub use self::challenges::{AnsweredChallenge, Challenges};
+pub use self::client_certificates::{
+    ClientCertificate, ClientCertificates, ClientCertificatesError, ClientRules, TlsClient,
+};
 pub use self::compression::compressed;
 pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
@@ -331,6 +335,7 @@ impl Server {
                 limits: config.limits,
                 trusted: config.trusted,
                 transport: config.quic.transport,
+                client_rules: config.client_rules,
                 tls,
             }),
         };
@@ -682,7 +687,7 @@ impl Sockets {
                 are_in_use,
             )?;
             let settings =
-                quic::server_config(config, runtime, counting, resumption, &logs.budget)?;
+                quic::server_config(config, runtime, counting, &resumption, &logs.budget)?;
             let given = given.take_udp(address);
             let listener = quic::Listener {
                 number,

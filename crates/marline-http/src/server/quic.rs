@@ -12,7 +12,7 @@ use marline::{
 
 use super::tls::settings;
 use super::workers::Workers;
-use super::{ServeError, ServerConfig, Sessions};
+use super::{ClientCertificates, ServeError, ServerConfig, Sessions};
 use crate::log::Level;
 use crate::log::messages::{self, Subject};
 use crate::runtime::RuntimeHandle;
@@ -45,27 +45,24 @@ pub(super) fn server_config(
     config: &ServerConfig,
     runtime: &RuntimeHandle,
     counting: Option<MakeObserver>,
-    resumption: Resumption,
+    resumption: &Resumption,
     budget: &Arc<QlogBudget>,
 ) -> Result<marline::ServerConfig, ServeError> {
     let quic = &config.quic;
-    let provider = crypto_provider(quic.chacha20_only);
-    let mut tls = settings(config, provider, &[b"h3"], &[&rustls::version::TLS13])?;
-    // QUIC allows all early data or none (RFC 9001 section 4.6.1).
-    tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
-    if let Some(log) = &quic.key_log {
-        tls.key_log = log.log();
+    let tls = |rules| tls_config(config, resumption, rules);
+    let rules = config.client_rules.clone();
+    let mut plain = tls(None)?;
+    let asking = rules.all().into_iter();
+    let asking = asking.map(|rules| Ok((rules.clone(), tls(Some(rules))?)));
+    let asking = asking.collect::<Result<Vec<_>, ServeError>>()?;
+    if !asking.is_empty() {
+        plain = plain.choose_by_name(move |name| {
+            let wanted = rules.of(name)?;
+            let found = asking.iter().find(|(rules, _)| rules == wanted);
+            found.map(|(_, tls)| tls.clone())
+        });
     }
-    match resumption {
-        Resumption::InMemory => {}
-        Resumption::Kept(sessions) => tls.session_storage = sessions,
-        Resumption::Tickets(key) => {
-            tls.ticketer = key;
-            tls.max_early_data_size = 0;
-        }
-    }
-    let tls = TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))?;
-    let mut server = marline::ServerConfig::new(tls);
+    let mut server = marline::ServerConfig::new(plain);
     server.transport = Arc::clone(&quic.transport);
     server.retry = quic.retry;
     server.versions = quic.versions;
@@ -81,6 +78,35 @@ pub(super) fn server_config(
         counting,
     );
     Ok(server)
+}
+
+/// TLS of QUIC, which asks for certificates of clients by `rules`.
+fn tls_config(
+    config: &ServerConfig,
+    resumption: &Resumption,
+    rules: Option<&ClientCertificates>,
+) -> Result<TlsServerConfig, ServeError> {
+    let quic = &config.quic;
+    let provider = crypto_provider(quic.chacha20_only);
+    let versions = [&rustls::version::TLS13];
+    let mut tls = settings(config, provider, &[b"h3"], &versions, rules)?;
+    // QUIC allows all early data or none (RFC 9001 section 4.6.1).
+    tls.max_early_data_size = if quic.zero_rtt { u32::MAX } else { 0 };
+    if let Some(log) = &quic.key_log {
+        tls.key_log = log.log();
+    }
+    match resumption {
+        Resumption::InMemory => {}
+        Resumption::Kept(sessions) => tls.session_storage = Arc::clone(sessions) as _,
+        Resumption::Tickets(key) => {
+            tls.ticketer = Arc::clone(key) as _;
+            tls.max_early_data_size = 0;
+        }
+    }
+    if let Some(rules) = rules {
+        rules.bind_sessions(&mut tls);
+    }
+    TlsServerConfig::new(Arc::new(tls)).map_err(|e| ServeError::Quic(e.to_string()))
 }
 
 /// Opens the UDP sockets of a server, one for each worker, unless they are `given`.

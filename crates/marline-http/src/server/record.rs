@@ -1,7 +1,7 @@
 //! One record per request: a line of the access log, and the counts of the metrics.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -9,6 +9,7 @@ use http_body::Body as _;
 use marline::Instant;
 
 use super::access_log::{AccessLog, Line, RequestLine};
+use super::client_certificates::{ClientCertificate, ClientRules, TlsClient};
 use super::metrics::{Metrics, SiteName};
 use super::monitor::Activity;
 use super::progress::Progress;
@@ -58,6 +59,8 @@ pub(super) struct Recorder {
     pub(super) connection: String,
     /// Where the server has HTTP/3, for clients of other versions (RFC 7838).
     pub(super) alt_svc: Option<HeaderValue>,
+    /// The client, once it is known, if the connection has TLS.
+    pub(super) tls: OnceLock<TlsClient>,
     /// Whether requests make progress, if it is a connection over TCP.
     pub(super) progress: Option<Arc<Progress>>,
     /// The activity of its requests.
@@ -67,6 +70,19 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
+    /// The client of a request that has arrived, if the connection has TLS. That of QUIC is known with its first request: in 0-RTT, it
+    /// is that of the session, and else the handshake is complete.
+    pub(super) fn tls(&self, rules: &ClientRules) -> Option<&TlsClient> {
+        let Some(quic) = &self.quic else {
+            return self.tls.get();
+        };
+        Some(self.tls.get_or_init(|| {
+            let (name, chain) = (quic.server_name(), quic.peer_certificates());
+            let now = self.runtime.unix_time();
+            rules.client(name.as_deref(), chain.as_deref(), now)
+        }))
+    }
+
     /// Content has moved.
     pub(super) fn on_content(&self, bytes: u64) {
         if let Some(progress) = &self.progress {
@@ -250,6 +266,7 @@ impl Drop for Record {
             return metrics.record_closed();
         };
         let request = self.request.as_ref();
+        let certificate = recorder.tls.get().and_then(TlsClient::certificate);
         let line = Line {
             time: self.time,
             client: self.client.get(),
@@ -258,6 +275,8 @@ impl Drop for Record {
             bytes: self.confirmed,
             http_version: self.version,
             connection: &recorder.connection,
+            client_subject: certificate.map(ClientCertificate::subject),
+            client_fingerprint: certificate.map(ClientCertificate::fingerprint),
             bundle: recorder.quic.as_ref().and_then(marline::Connection::bundle),
             initial_window: recorder
                 .quic

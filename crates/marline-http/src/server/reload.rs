@@ -65,7 +65,7 @@ impl Handle {
         }
     }
 
-    /// Replaces certificate, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections
+    /// Replaces certificate, rules about certificates of clients, site, access log, trusted proxies, limits except `max_connections`, and settings of QUIC. Open connections
     /// stay: their next requests go to the new site and the new log; certificate, limits and settings of QUIC are those of
     /// new connections. By a new [`quic_lb`](ServerConfig::quic_lb), all connections get new connection IDs. Sockets, workers, the
     /// settings of the endpoint and the state directory, shared keys, `metrics`, `more_metrics` and `runtime` stay as they are.
@@ -93,7 +93,7 @@ impl Handle {
                 &config,
                 runtime,
                 counting.clone(),
-                resumption,
+                &resumption,
                 &context.logs.budget,
             )?);
         }
@@ -129,6 +129,7 @@ impl Handle {
             limits: config.limits,
             trusted: config.trusted,
             transport: config.quic.transport,
+            client_rules: config.client_rules,
             tls,
         });
         Ok(())

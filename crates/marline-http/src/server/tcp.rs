@@ -15,8 +15,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,7 +54,7 @@ use super::progress::Progress;
 use super::received::{OpenContents, Received};
 use super::record::{Answer, Recorder};
 use super::resources::{Chunk, Origin};
-use super::{Context, ServerLimits};
+use super::{Context, ServerLimits, TlsClient};
 use crate::body::Body;
 use crate::log::Level;
 use crate::log::messages::{self, Frequent};
@@ -176,6 +176,7 @@ impl Listener {
             progress,
             tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
             reset,
+            tls: None,
         };
         let context = Arc::clone(context);
         connections.spawn(async move {
@@ -214,6 +215,8 @@ pub(super) struct ClientConnection {
     pub(super) deliveries: Deliveries,
     pub(super) tunnels: Tunnels,
     pub(super) reset: Reset,
+    /// Once a handshake is complete.
+    pub(super) tls: Option<TlsClient>,
 }
 
 impl ClientConnection {
@@ -231,7 +234,7 @@ impl ClientConnection {
     /// Serves `stream`, which is passed to `close` in the end. Returns the time for which a client that has everything may send
     /// nothing before it is closed.
     async fn serve(
-        self,
+        mut self,
         stream: TcpStream,
         tls: Option<Tls>,
         close: oneshot::Sender<Closing>,
@@ -271,6 +274,7 @@ impl ClientConnection {
                 return limits::LINGER;
             }
             self.context.metrics.tls_opened(session.protocol_version());
+            self.tls = Some(tls.client(session, self.context.runtime.unix_time()));
             let version = match session.alpn_protocol() {
                 Some(b"h2") => Version::HTTP_2,
                 _ => Version::HTTP_11,
@@ -343,6 +347,7 @@ impl ClientConnection {
             client: self.client,
             connection: format!("tcp-{}", self.id),
             alt_svc: self.alt_svc.clone(),
+            tls: self.tls.clone().map_or_else(OnceLock::new, OnceLock::from),
             progress: Some(Arc::clone(&self.progress)),
             activity: Activity::default(),
             quic: None,

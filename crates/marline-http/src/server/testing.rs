@@ -19,7 +19,7 @@ use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
 use super::tcp::{ClientConnection, Deliveries, Reset, Tunnels};
-use super::{Context, Logs, Protocols, ServerLimits, Site, TrustedProxies};
+use super::{ClientRules, Context, Logs, Protocols, ServerLimits, Site, TrustedProxies};
 use crate::http3::QuicTransport;
 use crate::limits;
 use crate::runtime::RuntimeHandle;
@@ -45,6 +45,7 @@ pub async fn serve<C: QuicTransport>(
         client: CLIENT,
         connection: String::new(),
         alt_svc: None,
+        tls: OnceLock::new(),
         progress: None,
         quic: None,
         activity: Activity::default(),
@@ -93,6 +94,7 @@ pub async fn serve_stream<S>(
         progress,
         tunnels: Tunnels::new(mpsc::channel(1).0.downgrade(), Reset::default()),
         reset: Reset::default(),
+        tls: None,
         context,
     };
     let mut serving = pin!(connection.serve_http(stream, version));
@@ -142,6 +144,7 @@ fn context(site: Site) -> Arc<Context> {
             limits: ServerLimits::default(),
             trusted: TrustedProxies::default(),
             transport: Arc::default(),
+            client_rules: ClientRules::default(),
             tls: None,
         }),
     })

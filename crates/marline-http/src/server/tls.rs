@@ -16,8 +16,8 @@ use rustls::sign::CertifiedKey;
 
 use time::OffsetDateTime;
 
-use super::ServerConfig;
 use super::current::Replaceable;
+use super::{ClientCertificates, ServerConfig};
 use crate::HostPattern;
 use crate::file::read_regular_file;
 use crate::pem::{self, Dates, PemProblem, Validity};
@@ -312,7 +312,8 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// TLS settings with the certificates of `config`, with `alpn` in order of preference, and the algorithms of `provider`.
+/// TLS settings with the certificates of `config`, with `alpn` in order of preference, and the algorithms of `provider`, which ask for
+/// certificates of clients by `rules`.
 ///
 /// # Errors
 /// There is no certificate, or one does not match its key.
@@ -321,6 +322,7 @@ pub(super) fn settings(
     provider: Arc<CryptoProvider>,
     alpn: &[&[u8]],
     versions: &[&'static rustls::SupportedProtocolVersion],
+    rules: Option<&ClientCertificates>,
 ) -> Result<rustls::ServerConfig, IdentityError> {
     let mut named: Vec<(HostPattern, Vec<Identity>)> = Vec::new();
     for one in &config.named_identities {
@@ -340,11 +342,14 @@ pub(super) fn settings(
     let others = others.ok_or(IdentityError::Missing)?.clone();
     others.certified()?;
     let certificates = Certificates { named, others };
-    let mut settings = rustls::ServerConfig::builder_with_provider(provider)
+    let settings = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
-        .map_err(IdentityError::Mismatch)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(certificates));
+        .map_err(IdentityError::Mismatch)?;
+    let settings = match rules {
+        Some(rules) => settings.with_client_cert_verifier(rules.verifier()),
+        None => settings.with_no_client_auth(),
+    };
+    let mut settings = settings.with_cert_resolver(Arc::new(certificates));
     settings.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     Ok(settings)
 }

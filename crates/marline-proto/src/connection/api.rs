@@ -286,7 +286,8 @@ impl Connection {
         self.establishment.server_name()
     }
 
-    /// The peer's certificates, its own first, once the handshake is complete.
+    /// The peer's certificates, its own first, once the handshake is complete; those of a resumed session are known to a server as soon
+    /// as there is 0-RTT.
     pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
         self.establishment.tls().peer_certificates()
     }

@@ -1,4 +1,5 @@
-//! Partial parser of a ClientHello, which a server reads before it creates TLS: the version determines the keys.
+//! Partial parser of a ClientHello, which a server reads before it creates TLS: the version determines the keys, and the name may
+//! determine the configuration.
 
 use marline_wire::params::{TransportParameters, VersionInformation};
 use marline_wire::{Reader, Side, Truncated};
@@ -7,6 +8,10 @@ use crate::limits::MAX_CLIENT_HELLO;
 
 /// Type of the handshake message (RFC 8446, section 4).
 const CLIENT_HELLO: u8 = 1;
+
+/// Type of the extension, and of names of hosts in it (RFC 6066, section 3).
+const SERVER_NAME: u16 = 0;
+const HOST_NAME: u8 = 0;
 
 /// Type of the extension (RFC 8446, section 4.2).
 const EARLY_DATA: u16 = 42;
@@ -25,13 +30,15 @@ pub(super) enum Peeked {
     Malformed,
 }
 
-/// The parts of a ClientHello that determine the version.
+/// The parts of a ClientHello that determine version and configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ClientHello {
     /// The client's Version Information, if it is valid.
     pub(super) versions: Option<VersionInformation>,
     /// Whether 0-RTT packets accompany it.
     pub(super) early_data: bool,
+    /// The name that it asks for, in lower case.
+    pub(super) server_name: Option<String>,
 }
 
 /// Reads the start of a client's CRYPTO stream.
@@ -66,6 +73,7 @@ fn read(body: &[u8]) -> Result<ClientHello, Truncated> {
         let kind = u16::from_be_bytes(extensions.array()?);
         let content = vector(&mut extensions)?;
         match kind {
+            SERVER_NAME => hello.server_name = server_name(content)?,
             EARLY_DATA => hello.early_data = true,
             QUIC_TRANSPORT_PARAMETERS => {
                 let params = TransportParameters::decode(Side::Client, content);
@@ -75,6 +83,16 @@ fn read(body: &[u8]) -> Result<ClientHello, Truncated> {
         }
     }
     Ok(hello)
+}
+
+/// The name of a host in the extension, of which there is one. TLS refuses those that are none.
+fn server_name(content: &[u8]) -> Result<Option<String>, Truncated> {
+    let mut names = Reader::new(content);
+    let mut names = Reader::new(vector(&mut names)?);
+    let kind = names.u8()?;
+    let name = vector(&mut names)?;
+    let name = std::str::from_utf8(name).ok().filter(|_| kind == HOST_NAME);
+    Ok(name.map(str::to_ascii_lowercase))
 }
 
 /// A byte vector with a length prefix of two bytes.
@@ -120,6 +138,7 @@ mod tests {
         let expected = ClientHello {
             versions: Some(information),
             early_data: false,
+            server_name: Some("localhost".to_owned()),
         };
         assert_eq!(peek(&hello), Peeked::Complete(expected));
     }
@@ -127,7 +146,11 @@ mod tests {
     #[test]
     fn a_client_without_the_parameter_has_no_version_information() {
         let hello = hello_of(&TransportParameters::default());
-        assert_eq!(peek(&hello), Peeked::Complete(ClientHello::default()));
+        let expected = ClientHello {
+            server_name: Some("localhost".to_owned()),
+            ..ClientHello::default()
+        };
+        assert_eq!(peek(&hello), Peeked::Complete(expected));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! TLS configurations for QUIC (RFC 9001, sections 4.2 and 4.6.1).
 
+use std::fmt;
 use std::sync::Arc;
 
 use marline_wire::Version;
@@ -113,6 +114,19 @@ pub struct TlsServerConfig {
     v1: Arc<ServerConfig>,
     v2: Arc<ServerConfig>,
     keep_exporter: bool,
+    by_name: Option<ByName>,
+}
+
+/// Chooses a configuration by the name that a client asks for.
+#[derive(Clone)]
+struct ByName(Arc<Choose>);
+
+type Choose = dyn Fn(Option<&str>) -> Option<TlsServerConfig> + Send + Sync;
+
+impl fmt::Debug for ByName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ByName")
+    }
 }
 
 impl TlsServerConfig {
@@ -130,7 +144,32 @@ impl TlsServerConfig {
             v1: sessions::of_version(Arc::clone(&config), Version::V1),
             v2: sessions::of_version(config, Version::V2),
             keep_exporter: false,
+            by_name: None,
         })
+    }
+
+    /// Has `choose` return the configuration for the name that a client asks for (SNI, RFC 6066, section 3), in lower case, before
+    /// its handshake begins; this one stays that of clients for which it returns none. Both must have the same
+    /// application protocols, and both keep their exporter, or neither.
+    #[must_use]
+    pub fn choose_by_name(
+        mut self,
+        choose: impl Fn(Option<&str>) -> Option<Self> + Send + Sync + 'static,
+    ) -> Self {
+        self.by_name = Some(ByName(Arc::new(choose)));
+        self
+    }
+
+    /// Whether it depends on the client's name for the server.
+    pub(super) fn depends_on_name(&self) -> bool {
+        self.by_name.is_some()
+    }
+
+    /// The configuration for a client that asks for `name`.
+    pub(super) fn of_name(&self, name: Option<&str>) -> Option<Self> {
+        self.by_name
+            .as_ref()
+            .and_then(|ByName(choose)| choose(name))
     }
 
     /// Whether connections keep their TLS state, tens of KiB each, so that the application can

@@ -90,11 +90,11 @@ pub(crate) struct ServerStart<'a> {
     pub(crate) preferred: Option<Version>,
 }
 
-/// State of a server before the version of the connection is decided.
+/// State of a server before version and configuration of the connection are decided.
 struct Undecided {
     config: TlsServerConfig,
     params: TransportParameters,
-    preferred: Version,
+    preferred: Option<Version>,
     /// Start of the client's first flight, at most a ClientHello.
     received: Vec<u8>,
 }
@@ -106,11 +106,11 @@ pub(crate) struct Handshake {
     tls_version: Version,
     /// The version of the connection, as far as it is known.
     version: Version,
-    /// Server: parameters of TLS until the version is decided.
+    /// Server: parameters of TLS until version and configuration are decided.
     undecided: Option<Box<Undecided>>,
     /// Client: the secrets, while the server may change the version.
     recorder: Option<Arc<SecretRecorder>>,
-    /// `None` after the handshake of a server that does not keep its exporter, and while its version is not decided.
+    /// `None` after the handshake of a server that does not keep its exporter, and while its version or configuration is not decided.
     tls: Option<Box<Connection>>,
     /// `Some` once the handshake is complete.
     outcome: Option<Outcome>,
@@ -191,9 +191,9 @@ impl Handshake {
     pub(crate) fn server(start: ServerStart<'_>) -> Result<Self, rustls::Error> {
         let mut handshake = Self::new(Side::Server, start.version, start.config.keeps_exporter());
         let preferred = start.preferred.filter(|other| *other != start.version);
-        match preferred {
-            None => handshake.begin_server(start.config, start.params)?,
-            Some(preferred) => {
+        match preferred.is_some() || start.config.depends_on_name() {
+            false => handshake.begin_server(start.config, start.params)?,
+            true => {
                 handshake.undecided = Some(Box::new(Undecided {
                     config: start.config.clone(),
                     params: start.params,
@@ -205,7 +205,7 @@ impl Handshake {
         Ok(handshake)
     }
 
-    /// Creates the TLS state of a server once the version is decided.
+    /// Creates the TLS state of a server once version and configuration are decided.
     fn begin_server(
         &mut self,
         config: &TlsServerConfig,
@@ -366,9 +366,19 @@ impl Handshake {
         }
     }
 
-    /// The peer's certificates, its own first; once the handshake is complete.
+    /// The peer's certificates, its own first; once the handshake is complete, or a server has resumed a session: whoever has its
+    /// secret has presented them before.
     pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
-        self.outcome.as_ref()?.certificates.as_deref()
+        match (&self.outcome, &self.tls) {
+            (Some(outcome), _) => outcome.certificates.as_deref(),
+            (None, Some(tls))
+                if self.side.is_server()
+                    && tls.handshake_kind() == Some(HandshakeKind::Resumed) =>
+            {
+                tls.peer_certificates()
+            }
+            _ => None,
+        }
     }
 
     /// Whether the handshake is full or resumes a session, once negotiated; known to a server once it has
@@ -408,7 +418,7 @@ impl Handshake {
     /// Passes in-order CRYPTO data to TLS, space by space.
     fn read_streams(&mut self) -> Result<(), TransportError> {
         while let Some(data) = self.read_stream() {
-            let Some(data) = self.decide_version(data)? else {
+            let Some(data) = self.decide(data)? else {
                 continue;
             };
             let Some(tls) = &mut self.tls else {
@@ -429,8 +439,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// Returns the data for TLS: `data`, or the whole first flight once a server has decided on the version.
-    fn decide_version(&mut self, data: Bytes) -> Result<Option<Bytes>, TransportError> {
+    /// Returns the data for TLS: `data`, or the whole first flight once a server has decided on version and configuration.
+    fn decide(&mut self, data: Bytes) -> Result<Option<Bytes>, TransportError> {
         let Some(mut undecided) = self.undecided.take() else {
             return Ok(Some(data));
         };
@@ -441,13 +451,17 @@ impl Handshake {
                 return Ok(None);
             }
             Peeked::Complete(hello) => {
-                let preferred = undecided.preferred;
-                let offers = hello.versions.is_some_and(|offered| {
-                    offered.chosen == self.version.number()
-                        && offered.available.contains(&preferred.number())
-                });
-                if offers && !hello.early_data {
+                if let Some(preferred) = undecided.preferred
+                    && !hello.early_data
+                    && hello.versions.is_some_and(|offered| {
+                        offered.chosen == self.version.number()
+                            && offered.available.contains(&preferred.number())
+                    })
+                {
                     self.version = preferred;
+                }
+                if let Some(config) = undecided.config.of_name(hello.server_name.as_deref()) {
+                    undecided.config = config;
                 }
             }
             Peeked::Malformed => {}
@@ -455,12 +469,14 @@ impl Handshake {
         let Undecided {
             config,
             params,
+            preferred,
             received,
-            ..
         } = *undecided;
         self.begin_server(&config, params)
             .map_err(|error| TransportError::new(ErrorCode::INTERNAL_ERROR, error.to_string()))?;
-        self.steps.push_back(HandshakeStep::Version(self.version));
+        if preferred.is_some() {
+            self.steps.push_back(HandshakeStep::Version(self.version));
+        }
         Ok(Some(received.into()))
     }
 

@@ -61,7 +61,8 @@ impl Connection {
         self.0.lock().proto.server_name().map(str::to_owned)
     }
 
-    /// The peer's certificates, the end-entity certificate first; `None` if it sent none, or not yet.
+    /// The peer's certificates, the end-entity certificate first; `None` if it sent none, or not yet. A
+    /// session that is resumed has those of its first handshake, at a server with its first requests.
     pub fn peer_certificates(&self) -> Option<Vec<CertificateDer<'static>>> {
         self.0
             .lock()

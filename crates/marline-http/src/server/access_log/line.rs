@@ -83,6 +83,12 @@ pub(in crate::server) struct Line<'a> {
     #[serde(serialize_with = "version_name")]
     pub(in crate::server) http_version: Version,
     pub(in crate::server) connection: &'a str,
+    /// The subject of the client's certificate, if it has presented one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) client_subject: Option<&'a str>,
+    /// The SHA-256 of that certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) client_fingerprint: Option<&'a str>,
     /// The number of the QUIC connection's bundle in this process, if it has one.
     pub(in crate::server) bundle: Option<u64>,
     /// The initial window of the QUIC connection's path, in bytes.
@@ -248,6 +254,8 @@ mod tests {
             bytes: 2326,
             http_version: Version::HTTP_3,
             connection: "tcp-1",
+            client_subject: None,
+            client_fingerprint: None,
             bundle: None,
             initial_window: None,
             paths: None,

@@ -11,6 +11,7 @@ async fn rendered_metrics_hold_the_counts() {
         client: ([127, 0, 0, 1], 1).into(),
         connection: String::new(),
         alt_svc: None,
+        tls: std::sync::OnceLock::new(),
         progress: None,
         activity: Activity::default(),
         quic: None,

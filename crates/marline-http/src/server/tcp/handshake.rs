@@ -2,10 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use marline::TicketKey;
 use rustls::AlertDescription;
-use rustls::server::{Acceptor, ClientHello, ServerSessionMemoryCache};
+use rustls::server::{
+    Acceptor, ClientHello, ServerConnection, ServerSessionMemoryCache, StoresServerSessions,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::LazyConfigAcceptor;
@@ -13,7 +16,9 @@ use tokio_rustls::server::TlsStream;
 
 use crate::limits::TLS_SESSIONS;
 use crate::server::tls::settings;
-use crate::server::{Challenges, IdentityError, Protocols, ServerConfig};
+use crate::server::{
+    Challenges, ClientCertificates, ClientRules, IdentityError, Protocols, ServerConfig, TlsClient,
+};
 use crate::tls::{TlsVersions, crypto_provider};
 
 /// The first byte of the suites of TLS 1.3, which no other version has (RFC 8446, appendix B.4).
@@ -73,7 +78,18 @@ impl Protocol {
 
 /// TLS over TCP, of a server.
 #[derive(Clone)]
-pub(in crate::server) struct Tls {
+pub(in crate::server) struct Tls(Arc<Inner>);
+
+struct Inner {
+    rules: ClientRules,
+    /// For sites that ask for no certificates of clients.
+    plain: Settings,
+    /// For others, by what they ask for.
+    asking: Vec<(ClientCertificates, Settings)>,
+}
+
+/// Settings of TLS.
+struct Settings {
     /// For clients that offer TLS 1.3: with keys that are kept or shared, sessions are in tickets.
     modern: Arc<rustls::ServerConfig>,
     /// For other clients. Sessions are in memory, and clients have their IDs: a ticket of TLS 1.2 passes in the clear with the
@@ -89,28 +105,37 @@ impl Tls {
         protocols: Protocols,
         tickets: Option<Arc<TicketKey>>,
     ) -> Result<Self, IdentityError> {
-        let mut alpn: Vec<&[u8]> = Vec::new();
-        if protocols.http2 {
-            alpn.push(b"h2");
-        }
-        if protocols.http1 {
-            alpn.push(b"http/1.1");
-        }
-        let versions = TlsVersions::from_least(config.tls_min).supported();
-        let mut tls = settings(config, crypto_provider(false), &alpn, &versions)?;
-        tls.require_ems = true;
-        tls.session_storage = ServerSessionMemoryCache::new(TLS_SESSIONS);
-        if let Some(log) = &config.quic.key_log {
-            tls.key_log = log.log();
-        }
-        let mut modern = tls.clone();
-        if let Some(tickets) = tickets {
-            modern.ticketer = tickets;
-        }
-        Ok(Self {
-            modern: Arc::new(modern),
-            sessions_in_memory: Arc::new(tls),
-        })
+        let sessions: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TLS_SESSIONS);
+        let new = |rules| {
+            Settings::new(
+                config,
+                protocols,
+                tickets.clone(),
+                Arc::clone(&sessions),
+                rules,
+            )
+        };
+        let asking = config.client_rules.all().into_iter();
+        Ok(Self(Arc::new(Inner {
+            rules: config.client_rules.clone(),
+            plain: new(None)?,
+            asking: asking
+                .map(|rules| Ok((rules.clone(), new(Some(rules))?)))
+                .collect::<Result<_, IdentityError>>()?,
+        })))
+    }
+
+    /// The client of a connection whose handshake is complete.
+    pub(super) fn client(&self, session: &ServerConnection, unix_time: Duration) -> TlsClient {
+        let (name, chain) = (session.server_name(), session.peer_certificates());
+        self.0.rules.client(name, chain, unix_time)
+    }
+
+    /// The settings for clients that ask for `name`.
+    fn settings(&self, name: Option<&str>) -> &Settings {
+        let asking = self.0.rules.of(name);
+        let asking = asking.and_then(|rules| self.0.asking.iter().find(|(own, _)| own == rules));
+        asking.map_or(&self.0.plain, |(_, settings)| settings)
     }
 
     /// Completes the handshake of a client, or of one that validates a name by one of the `challenges`.
@@ -125,12 +150,51 @@ impl Tls {
         let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let hello = start.client_hello();
         let config = challenges.tls(&hello).unwrap_or_else(|| {
+            let settings = self.settings(hello.server_name());
             Arc::clone(match offers_tls13(&hello) {
-                true => &self.modern,
-                false => &self.sessions_in_memory,
+                true => &settings.modern,
+                false => &settings.sessions_in_memory,
             })
         });
         start.into_stream(config).await
+    }
+}
+
+impl Settings {
+    /// The settings of a server with these protocols, which ask for certificates of clients by `rules`.
+    fn new(
+        config: &ServerConfig,
+        protocols: Protocols,
+        tickets: Option<Arc<TicketKey>>,
+        sessions: Arc<dyn StoresServerSessions>,
+        rules: Option<&ClientCertificates>,
+    ) -> Result<Self, IdentityError> {
+        let mut alpn: Vec<&[u8]> = Vec::new();
+        if protocols.http2 {
+            alpn.push(b"h2");
+        }
+        if protocols.http1 {
+            alpn.push(b"http/1.1");
+        }
+        let versions = TlsVersions::from_least(config.tls_min).supported();
+        let mut tls = settings(config, crypto_provider(false), &alpn, &versions, rules)?;
+        tls.require_ems = true;
+        tls.session_storage = sessions;
+        if let Some(log) = &config.quic.key_log {
+            tls.key_log = log.log();
+        }
+        let mut modern = tls.clone();
+        if let Some(tickets) = tickets {
+            modern.ticketer = tickets;
+        }
+        if let Some(rules) = rules {
+            rules.bind_sessions(&mut modern);
+            rules.bind_sessions(&mut tls);
+        }
+        Ok(Self {
+            modern: Arc::new(modern),
+            sessions_in_memory: Arc::new(tls),
+        })
     }
 }
 

@@ -225,6 +225,43 @@ fn a_full_handshake_completes_with_each_cipher() {
 }
 
 #[test]
+fn the_name_that_a_client_asks_for_chooses_the_configuration() {
+    let [of_others, own] = [&["localhost"][..], &["a.test"]].map(TestIdentity::new);
+    let server = |identity: &TestIdentity| {
+        TlsServerConfig::new(Arc::new(identity.server(&[H3], None))).unwrap()
+    };
+    let chosen = server(&own);
+    let config = server(&of_others)
+        .choose_by_name(move |name| (name == Some("a.test")).then(|| chosen.clone()));
+    for (identity, name) in [
+        (&of_others, "localhost"),
+        (&own, "a.test"),
+        (&own, "A.Test"),
+    ] {
+        for size in [1200, 50] {
+            let tls = TlsClientConfig::new(Arc::new(identity.client(&[H3], None))).unwrap();
+            let mut client = End::new(client(&tls, name, &params(1)).unwrap());
+            let mut server = End::new(
+                Handshake::server(ServerStart {
+                    config: &config,
+                    params: params(2),
+                    version: Version::V1,
+                    preferred: None,
+                })
+                .unwrap(),
+            );
+            // The ClientHello arrives in one frame, or in many.
+            for (token, frame) in client.frames(size) {
+                server.receive(token.space, &frame).unwrap();
+            }
+            shake(&mut client, &mut server).unwrap();
+            assert!(!client.tls.is_handshaking(), "{name}");
+            assert_eq!(server.parameters(), Some(&params(1)));
+        }
+    }
+}
+
+#[test]
 fn handshakes_with_other_keys_are_equally_long() {
     let length = || {
         let (mut client, mut server) = Configs::new(&[H3], &[H3], None).ends();

@@ -1,0 +1,398 @@
+//! Certificates of clients, which sites ask for (RFC 8446, section 4.3.2).
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use marline::Sha256;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{
+    ProducesTickets, StoresServerSessions, VerifierBuilderError, WebPkiClientVerifier,
+};
+use x509_cert::der::Decode;
+
+use crate::HostPattern;
+use crate::file::read_regular_file;
+use crate::pem::{self, PemProblem};
+use crate::tls::crypto_provider;
+
+/// The largest size of a file of authorities or of revoked certificates, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The certificates that clients of a site may or must present. Cheap to clone.
+#[derive(Clone)]
+pub struct ClientCertificates(Arc<Rules>);
+
+struct Rules {
+    verifier: Arc<dyn ClientCertVerifier>,
+    /// A hash of all that decides about a certificate.
+    id: RulesId,
+}
+
+type RulesId = [u8; 32];
+
+impl fmt::Debug for ClientCertificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCertificates").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for ClientCertificates {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+/// The reason why certificates of clients cannot be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientCertificatesError {
+    /// The file of the authorities cannot be used.
+    #[error("cannot use {} as certificates of authorities: {problem}", path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: PemProblem,
+    },
+    /// The file of revoked certificates cannot be used.
+    #[error("cannot use {} as lists of revoked certificates: {problem}", path.display())]
+    Revoked {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// A certificate is not that of an authority.
+    #[error("{} has a certificate that no authority can have: {cause}", path.display())]
+    NoAuthority {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        cause: rustls::Error,
+    },
+    /// The verifier refuses what the files have.
+    #[error("certificates of clients cannot be verified: {0}")]
+    Verifier(#[from] VerifierBuilderError),
+}
+
+impl ClientCertificates {
+    /// Certificates that the authorities in the PEM file `authorities` have signed, and that the lists in `revoked`, which must be
+    /// current and of all authorities of a chain, do not have. Unless one `is_required`, clients need not present any.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    pub fn from_pem_files(
+        authorities: &Path,
+        revoked: Option<&Path>,
+        is_required: bool,
+    ) -> Result<Self, ClientCertificatesError> {
+        let of_authorities = |problem| ClientCertificatesError::Authorities {
+            path: authorities.to_owned(),
+            problem,
+        };
+        let content = read_regular_file(authorities, MAX_FILE_BYTES)
+            .map_err(|error| of_authorities(PemProblem::Unreadable(error.to_string())))?;
+        let mut hash = Sha256::new();
+        hash.update(&[u8::from(is_required)]);
+        let mut roots = RootCertStore::empty();
+        for certificate in pem::certificates(&content).map_err(of_authorities)? {
+            add(&mut hash, &certificate);
+            roots.add(certificate).map_err(|cause| {
+                let path = authorities.to_owned();
+                ClientCertificatesError::NoAuthority { path, cause }
+            })?;
+        }
+        let mut lists = Vec::new();
+        if let Some(path) = revoked {
+            lists = read_lists(path).map_err(|problem| {
+                let path = path.to_owned();
+                ClientCertificatesError::Revoked { path, problem }
+            })?;
+            hash.update(b"revoked");
+            lists.iter().for_each(|list| add(&mut hash, list));
+        }
+        let provider = crypto_provider(false);
+        let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        if !lists.is_empty() {
+            builder = builder.with_crls(lists).enforce_revocation_expiration();
+        }
+        if !is_required {
+            builder = builder.allow_unauthenticated();
+        }
+        Ok(Self(Arc::new(Rules {
+            verifier: builder.build()?,
+            id: hash.finish(),
+        })))
+    }
+
+    /// The verifier of handshakes.
+    pub(super) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        Arc::clone(&self.0.verifier)
+    }
+
+    /// Has `tls` resume the sessions of these rules alone: a session has the certificate of its client, which other rules may refuse.
+    pub(super) fn bind_sessions(&self, tls: &mut rustls::ServerConfig) {
+        let id = self.0.id;
+        tls.session_storage = Arc::new(OfRules {
+            id,
+            all: Arc::clone(&tls.session_storage),
+        });
+        tls.ticketer = Arc::new(OfRules {
+            id,
+            all: Arc::clone(&tls.ticketer),
+        });
+    }
+
+    /// The certificate of a client that presented `chain`, if it is valid at `unix_time`.
+    fn verified(
+        &self,
+        chain: &[CertificateDer<'_>],
+        unix_time: Duration,
+    ) -> Option<Arc<ClientCertificate>> {
+        let (own, others) = chain.split_first()?;
+        let now = UnixTime::since_unix_epoch(unix_time);
+        let verified = self.0.verifier.verify_client_cert(own, others, now);
+        verified.ok()?;
+        ClientCertificate::read(own).map(Arc::new)
+    }
+}
+
+fn add(hash: &mut Sha256, der: &[u8]) {
+    hash.update(&(der.len() as u64).to_be_bytes());
+    hash.update(der);
+}
+
+/// The lists in a PEM file, at least one.
+fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, String> {
+    let content = read_regular_file(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
+    let lists = CertificateRevocationListDer::pem_slice_iter(&content);
+    let lists = lists.collect::<Result<Vec<_>, _>>();
+    let lists = lists.map_err(|error| error.to_string())?;
+    match lists.is_empty() {
+        true => Err("it has no block X509 CRL; give a PEM file".to_owned()),
+        false => Ok(lists),
+    }
+}
+
+/// The certificates that sites ask their clients for, by the name that a client asks for.
+#[derive(Clone, Debug, Default)]
+pub struct ClientRules {
+    named: Vec<(HostPattern, Option<ClientCertificates>)>,
+    /// For clients that ask for no name, or for one that is not there.
+    others: Option<ClientCertificates>,
+}
+
+impl ClientRules {
+    /// Adds a site with these names, or with those that no other site has if there are none.
+    pub fn add(&mut self, names: &[HostPattern], certificates: Option<&ClientCertificates>) {
+        if names.is_empty() {
+            self.others = certificates.cloned();
+        }
+        let named = names
+            .iter()
+            .map(|name| (name.clone(), certificates.cloned()));
+        self.named.extend(named);
+    }
+
+    /// Those of the site that a client asks for.
+    pub(super) fn of(&self, name: Option<&str>) -> Option<&ClientCertificates> {
+        let named = self.named.iter().map(|(name, rules)| (name, rules));
+        let found = name.and_then(|name| HostPattern::best(name, named));
+        found.unwrap_or(&self.others).as_ref()
+    }
+
+    /// All that differ.
+    pub(super) fn all(&self) -> Vec<&ClientCertificates> {
+        let named = self.named.iter().map(|(_, rules)| rules);
+        let mut all: Vec<&ClientCertificates> = Vec::new();
+        for rules in named.chain([&self.others]).flatten() {
+            if !all.contains(&rules) {
+                all.push(rules);
+            }
+        }
+        all
+    }
+
+    /// The client of a connection that asked for `name`, and presented `chain` then or when its session began.
+    pub(super) fn client(
+        &self,
+        name: Option<&str>,
+        chain: Option<&[CertificateDer<'_>]>,
+        unix_time: Duration,
+    ) -> TlsClient {
+        let rules = self.of(name);
+        let verified = rules.and_then(|rules| rules.verified(chain?, unix_time));
+        TlsClient {
+            rules: rules.map(|rules| rules.0.id),
+            certificate: verified,
+        }
+    }
+}
+
+/// The extension of a request over TLS that says which certificates its connection was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct TlsClient {
+    rules: Option<RulesId>,
+    certificate: Option<Arc<ClientCertificate>>,
+}
+
+impl TlsClient {
+    /// Whether the connection was asked for the certificates of `rules`; `None` asks for none.
+    pub fn was_asked_for(&self, rules: Option<&ClientCertificates>) -> bool {
+        self.rules == rules.map(|rules| rules.0.id)
+    }
+
+    /// The certificate of the client, if it has presented a valid one.
+    pub fn certificate(&self) -> Option<&ClientCertificate> {
+        self.certificate.as_deref()
+    }
+}
+
+/// A certificate that a client has presented, and that was verified.
+#[derive(Debug)]
+pub struct ClientCertificate {
+    der: Vec<u8>,
+    subject: String,
+    serial: String,
+    fingerprint: String,
+}
+
+impl ClientCertificate {
+    fn read(der: &[u8]) -> Option<Self> {
+        let certificate = x509_cert::Certificate::from_der(der).ok()?;
+        let serial = certificate.tbs_certificate.serial_number.as_bytes();
+        Some(Self {
+            subject: ascii(&certificate.tbs_certificate.subject.to_string()),
+            // A leading zero keeps the number positive.
+            serial: hex(serial
+                .strip_prefix(&[0])
+                .filter(|rest| !rest.is_empty())
+                .unwrap_or(serial)),
+            fingerprint: hex(&Sha256::of(der)),
+            der: der.to_vec(),
+        })
+    }
+
+    /// The certificate in DER.
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// Its subject as text of RFC 4514 in ASCII.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Its serial number in hexadecimal.
+    pub fn serial(&self) -> &str {
+        &self.serial
+    }
+
+    /// Its SHA-256 in hexadecimal.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `text` with the bytes of other characters as `\\XX` (RFC 4514, section 2.4).
+fn ascii(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' => all.push(byte.into()),
+            _ => all.push_str(&format!("\\{byte:02X}")),
+        }
+    }
+    all
+}
+
+/// The sessions of one set of rules in the storage of all. Those without rules are stored as rustls writes them, of which none
+/// begins as these do.
+#[derive(Debug)]
+struct OfRules<T: ?Sized> {
+    id: RulesId,
+    all: Arc<T>,
+}
+
+impl<T: ?Sized> OfRules<T> {
+    fn marked(&self, session: &[u8]) -> Vec<u8> {
+        [MARK, &self.id, session].concat()
+    }
+
+    fn unmarked(&self, session: &[u8]) -> Option<Vec<u8>> {
+        let session = session.strip_prefix(MARK)?.strip_prefix(&self.id)?;
+        Some(session.to_vec())
+    }
+}
+
+/// The start of such sessions, which is no version of TLS.
+const MARK: &[u8] = b"client certificates";
+
+impl StoresServerSessions for OfRules<dyn StoresServerSessions> {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        self.all.put(key, self.marked(&value))
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.unmarked(&self.all.get(key)?)
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.unmarked(&self.all.take(key)?)
+    }
+
+    fn can_cache(&self) -> bool {
+        self.all.can_cache()
+    }
+}
+
+impl ProducesTickets for OfRules<dyn ProducesTickets> {
+    fn enabled(&self) -> bool {
+        self.all.enabled()
+    }
+
+    fn lifetime(&self) -> u32 {
+        self.all.lifetime()
+    }
+
+    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        self.all.encrypt(&self.marked(plain))
+    }
+
+    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
+        self.unmarked(&self.all.decrypt(cipher)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_are_text_of_a_header_field() {
+        assert_eq!(ascii("CN=ana, O=x"), "CN=ana, O=x");
+        assert_eq!(ascii("CN=caf\u{e9}\r\nX: y"), "CN=caf\\C3\\A9\\0D\\0AX: y");
+    }
+
+    #[test]
+    fn sessions_are_those_of_one_set_of_rules() {
+        let all = rustls::server::ServerSessionMemoryCache::new(8);
+        let of = |id| OfRules::<dyn StoresServerSessions> {
+            id: [id; 32],
+            all: Arc::clone(&all) as _,
+        };
+        assert!(of(1).put(vec![1], vec![2]));
+        assert_eq!(of(1).get(&[1]), Some(vec![2]));
+        assert_eq!(of(2).get(&[1]), None);
+        assert!(all.put(vec![3], vec![4]));
+        assert_eq!(of(1).take(&[3]), None, "it has no rules");
+    }
+}

@@ -1,0 +1,234 @@
+//! Certificates of clients, which a site asks for and routes can need.
+
+use std::path::{Path, PathBuf};
+
+use http::{Request, StatusCode};
+use marline::settings::{Domain, Field, Named, Settings, Word};
+use marline_http::server::{ClientCertificates, ClientRules, TlsClient};
+
+use crate::config::{RouteConfig, SiteConfig};
+use crate::error::SiteError;
+
+/// The certificates that a site asks its clients for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientCertificateFiles {
+    /// The authorities that sign them, in PEM.
+    pub ca: PathBuf,
+    /// The lists of revoked certificates, in PEM.
+    pub crl: Option<PathBuf>,
+    /// Whether a client has to present one.
+    pub require: Require,
+}
+
+/// Whether the requests of a route need a certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteCertificates {
+    /// Whether a client has to present one.
+    pub require: Require,
+}
+
+/// Whether a client has to present a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Require {
+    /// It is not asked for one.
+    Never,
+    /// It is asked for one, and may present none.
+    Optional,
+    /// It has to present one.
+    #[default]
+    Always,
+}
+
+impl Named for Require {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "never",
+            about: "clients are asked for no certificate",
+            value: Self::Never,
+        },
+        Word {
+            name: "optional",
+            about: "clients may present a certificate",
+            value: Self::Optional,
+        },
+        Word {
+            name: "always",
+            about: "clients have to present a certificate",
+            value: Self::Always,
+        },
+    ];
+}
+
+impl Require {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        let mut words = Self::WORDS.iter();
+        let own = words.find(|word| word.value == self);
+        own.map_or("", |word| word.name)
+    }
+}
+
+const REQUIRE: Domain = Domain::words::<Require>();
+
+impl ClientCertificateFiles {
+    /// Its keys in settings.
+    pub(crate) const SETTINGS: Settings<Self> = &[
+        &Field::new(
+            "ca",
+            Domain::text("the path of a file"),
+            "The certificates of the authorities that sign those of clients, in PEM",
+            |c: &mut Self| &mut c.ca,
+        ),
+        &Field::new(
+            "crl",
+            Domain::text("the path of a file"),
+            "The current lists of revoked certificates of all these authorities, in PEM",
+            |c: &mut Self| &mut c.crl,
+        ),
+        &Field::new(
+            "require",
+            REQUIRE,
+            "Whether a client has to present one; without one, its handshake fails",
+            |c: &mut Self| &mut c.require,
+        ),
+    ];
+
+    /// Makes its paths relative to `base`.
+    pub(crate) fn resolve(&mut self, base: &Path) {
+        if !self.ca.as_os_str().is_empty() {
+            self.ca = base.join(&self.ca);
+        }
+        self.crl = self.crl.take().map(|crl| base.join(crl));
+    }
+}
+
+impl RouteCertificates {
+    /// Its keys in settings.
+    pub(crate) const SETTINGS: Settings<Self> = &[&Field::new(
+        "require",
+        REQUIRE,
+        "Whether requests need one: with \"always\", those without are answered with 403 where the site has \"optional\"",
+        |c: &mut Self| &mut c.require,
+    )];
+}
+
+/// The certificates that `sites` ask their clients for.
+#[derive(Debug, Default)]
+pub struct SiteClients {
+    by_site: Vec<Option<ClientCertificates>>,
+    rules: ClientRules,
+}
+
+impl SiteClients {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A file cannot be used, or a route needs what its site does not ask for.
+    pub fn of(sites: &[SiteConfig]) -> Result<Self, SiteError> {
+        let mut all = Self::default();
+        for site in sites {
+            let asked = read(site).map_err(|error| site.written.locate(error))?;
+            for route in &site.routes {
+                check(route, site).map_err(|error| route.written.locate(error))?;
+            }
+            all.rules.add(&site.names, asked.as_ref());
+            all.by_site.push(asked);
+        }
+        Ok(all)
+    }
+
+    /// Those of the server, by the name that a client asks for.
+    pub fn rules(&self) -> &ClientRules {
+        &self.rules
+    }
+
+    /// Those of the site with this place among the sites.
+    pub(crate) fn of_site(&self, index: usize) -> Option<&ClientCertificates> {
+        self.by_site.get(index)?.as_ref()
+    }
+}
+
+fn required(site: &SiteConfig) -> Require {
+    let files = site.client_certificates.as_ref();
+    files.map_or(Require::Never, |files| files.require)
+}
+
+fn read(site: &SiteConfig) -> Result<Option<ClientCertificates>, SiteError> {
+    let Some(files) = &site.client_certificates else {
+        return Ok(None);
+    };
+    let place = site.title();
+    if files.ca.as_os_str().is_empty() {
+        return Err(SiteError::Needs {
+            place,
+            key: "client_certificates",
+            needs: "ca",
+        });
+    }
+    let is_required = files.require == Require::Always;
+    // Also files that nobody is asked for have to be right.
+    let read = ClientCertificates::from_pem_files(&files.ca, files.crl.as_deref(), is_required);
+    let read = read.map_err(|cause| SiteError::ClientCertificates { place, cause })?;
+    Ok((files.require != Require::Never).then_some(read))
+}
+
+/// The handshake comes before the request: it asks for a certificate as the site says.
+fn check(route: &RouteConfig, site: &SiteConfig) -> Result<(), SiteError> {
+    let Some(of_route) = &route.client_certificates else {
+        return Ok(());
+    };
+    match (required(site), of_route.require) {
+        (Require::Always, Require::Never | Require::Optional)
+        | (Require::Never, Require::Optional | Require::Always) => {
+            Err(SiteError::RouteCertificates {
+                place: format!("{} of {}", route.title(), site.title()),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The certificates that a site needs for its requests.
+#[derive(Debug)]
+pub(crate) struct Needed {
+    asked: Option<ClientCertificates>,
+    is_required: bool,
+}
+
+impl Needed {
+    /// Those of `site`, which asks its clients for `asked`.
+    pub(crate) fn new(site: &SiteConfig, asked: Option<&ClientCertificates>) -> Self {
+        Self {
+            asked: asked.cloned(),
+            is_required: required(site) == Require::Always,
+        }
+    }
+
+    /// Whether the requests of `route` need one.
+    pub(crate) fn by_route(route: &RouteConfig) -> bool {
+        let of_route = route.client_certificates.as_ref();
+        of_route.is_some_and(|route| route.require == Require::Always)
+    }
+
+    /// Whether `request` may be answered, which needs a certificate if its route `needs_one`.
+    ///
+    /// # Errors
+    /// The status and the reason: its connection was asked for other certificates (RFC 9110, section 15.5.20), or has none.
+    pub(crate) fn admit<B>(
+        &self,
+        request: &Request<B>,
+        needs_one: bool,
+    ) -> Result<(), (StatusCode, &'static str)> {
+        let none = TlsClient::default();
+        let client = request.extensions().get().unwrap_or(&none);
+        if !client.was_asked_for(self.asked.as_ref()) {
+            let text = "This connection was not asked for the certificate that this site needs\n";
+            return Err((StatusCode::MISDIRECTED_REQUEST, text));
+        }
+        if (self.is_required || needs_one) && client.certificate().is_none() {
+            let text = "This needs a valid certificate of the client\n";
+            return Err((StatusCode::FORBIDDEN, text));
+        }
+        Ok(())
+    }
+}
