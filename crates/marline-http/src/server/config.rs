@@ -162,7 +162,7 @@ pub struct ServerLimits {
     pub min_progress_bytes: u64,
     /// Time for requests in progress to finish after a shutdown began.
     pub shutdown_grace: Duration,
-    /// Time for requests in progress to finish after another process has [taken over](super::upgrade).
+    /// Time for requests in progress to finish after another process has taken over (on Linux, [`upgrade`](super::upgrade())).
     pub upgrade_grace: Duration,
     /// Limits of qlog files.
     pub qlog: transport::QlogLimits,
