@@ -3,6 +3,7 @@
 use std::fs::Metadata;
 use std::future::{Ready, ready};
 use std::io::{self, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -12,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower_http::services::fs;
 
 use super::super::open_files::HeldFile;
+use super::root::Opened;
 
 /// The file of a response: `ServeDir` chooses it, and does not read it.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +23,14 @@ pub(super) struct Chosen(Arc<Mutex<Choice>>);
 struct Choice {
     place: Option<Place>,
     modified: Option<Modified>,
+    looked_at: Option<LookedAt>,
+}
+
+/// What was opened for its metadata. `ServeDir` asks for these first, and opens the same path then.
+#[derive(Debug)]
+struct LookedAt {
+    path: PathBuf,
+    opened: Opened,
 }
 
 /// A position in an open file.
@@ -54,6 +64,18 @@ impl Chosen {
 
     fn replace(&self, place: Option<Place>) {
         self.lock().place = place;
+    }
+
+    /// Keeps what was opened for its metadata.
+    pub(super) fn look_at(&self, path: PathBuf, opened: Opened) {
+        self.lock().looked_at = Some(LookedAt { path, opened });
+    }
+
+    /// What was opened at `path` for its metadata.
+    pub(super) fn take_looked_at(&self, path: &Path) -> Option<Opened> {
+        let mut choice = self.lock();
+        let looked_at = choice.looked_at.take_if(|looked_at| looked_at.path == path);
+        looked_at.map(|looked_at| looked_at.opened)
     }
 
     /// A file was found.

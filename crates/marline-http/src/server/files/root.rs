@@ -113,7 +113,8 @@ impl Root {
 }
 
 /// A file or directory.
-struct Opened {
+#[derive(Debug)]
+pub(super) struct Opened {
     file: File,
     metadata: Metadata,
 }
@@ -247,10 +248,13 @@ impl Backend for Root {
             chosen,
         } = self.clone();
         let path = actual(&path);
+        let mut looked_at = chosen.take_looked_at(&path);
         Box::pin(async move {
             loop {
-                let opened = Self::open_anywhere(Arc::clone(&inner), path.clone());
-                let Opened { file, metadata } = opened.await?;
+                let Opened { file, metadata } = match looked_at.take() {
+                    Some(opened) => opened,
+                    None => Self::open_anywhere(Arc::clone(&inner), path.clone()).await?,
+                };
                 let held = match &origin {
                     Some(origin) => origin.hold(file, &metadata),
                     None => Ok(HeldFile::uncounted(file)),
@@ -266,12 +270,38 @@ impl Backend for Root {
     }
 
     fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
-        let opened = Self::open_anywhere(Arc::clone(&self.inner), actual(&path));
+        let path = actual(&path);
+        let opened = Self::open_anywhere(Arc::clone(&self.inner), path.clone());
         let chosen = self.chosen.clone();
         Box::pin(async move {
-            let Opened { metadata, .. } = opened.await?;
-            chosen.found(&metadata);
-            Ok(State::of(&metadata))
+            let opened = opened.await?;
+            let state = State::of(&opened.metadata);
+            chosen.found(&opened.metadata);
+            chosen.look_at(path, opened);
+            Ok(state)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_file_whose_metadata_was_asked_is_the_one_that_is_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.txt");
+        fs::write(&path, "first").unwrap();
+        let chosen = Chosen::default();
+        let root = Root::open(place.path(), false).unwrap();
+        let root = root.for_request(None, chosen.clone());
+        Backend::metadata(&root, "a.txt".into()).await.unwrap();
+        fs::write(place.path().join("b.txt"), "second one").unwrap();
+        fs::rename(place.path().join("b.txt"), &path).unwrap();
+        Backend::open(&root, "a.txt".into()).await.unwrap();
+        assert_eq!(chosen.modified().unwrap().len, 5);
+        // Only once: whoever opens it again gets what is there then.
+        Backend::open(&root, "a.txt".into()).await.unwrap();
+        assert_eq!(chosen.modified().unwrap().len, 10);
     }
 }
