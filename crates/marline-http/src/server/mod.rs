@@ -287,7 +287,7 @@ impl Server {
             false => Some(tcp::Tls::new(
                 &config,
                 config.protocols,
-                tickets(config.state.as_ref(), config.shared.as_ref()),
+                tickets(config.state.as_ref(), config.shared.as_ref()).as_ref(),
             )?),
         };
         let limits = &config.limits;

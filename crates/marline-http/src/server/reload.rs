@@ -80,7 +80,7 @@ impl Handle {
             Some(_) => Some(tcp::Tls::new(
                 &config,
                 context.protocols,
-                tickets(context.state.as_ref(), context.shared.as_ref()),
+                tickets(context.state.as_ref(), context.shared.as_ref()).as_ref(),
             )?),
             None => None,
         };

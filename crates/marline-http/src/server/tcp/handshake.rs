@@ -103,18 +103,10 @@ impl Tls {
     pub(in crate::server) fn new(
         config: &ServerConfig,
         protocols: Protocols,
-        tickets: Option<Arc<TicketKey>>,
+        tickets: Option<&Arc<TicketKey>>,
     ) -> Result<Self, IdentityError> {
         let sessions: Arc<dyn StoresServerSessions> = ServerSessionMemoryCache::new(TLS_SESSIONS);
-        let new = |rules| {
-            Settings::new(
-                config,
-                protocols,
-                tickets.clone(),
-                Arc::clone(&sessions),
-                rules,
-            )
-        };
+        let new = |rules| Settings::new(config, protocols, tickets, Arc::clone(&sessions), rules);
         let asking = config.client_rules.all().into_iter();
         Ok(Self(Arc::new(Inner {
             rules: config.client_rules.clone(),
@@ -165,7 +157,7 @@ impl Settings {
     fn new(
         config: &ServerConfig,
         protocols: Protocols,
-        tickets: Option<Arc<TicketKey>>,
+        tickets: Option<&Arc<TicketKey>>,
         sessions: Arc<dyn StoresServerSessions>,
         rules: Option<&ClientCertificates>,
     ) -> Result<Self, IdentityError> {
@@ -185,7 +177,7 @@ impl Settings {
         }
         let mut modern = tls.clone();
         if let Some(tickets) = tickets {
-            modern.ticketer = tickets;
+            modern.ticketer = Arc::clone(tickets) as _;
         }
         if let Some(rules) = rules {
             rules.bind_sessions(&mut modern);
