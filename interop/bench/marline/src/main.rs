@@ -79,7 +79,11 @@ async fn serve(args: &ServerArgs) -> anyhow::Result<()> {
     let workers = handles.iter().zip(sockets).map(|(handle, socket)| {
         let runtime = Arc::new(TokioRuntime::of(handle.clone()));
         let socket = runtime.wrap(socket)?;
-        Ok(Worker { socket, runtime })
+        Ok(Worker {
+            socket,
+            runtime,
+            receives: true,
+        })
     });
     let workers = workers.collect::<io::Result<_>>()?;
     let endpoints = Endpoint::workers(&settings, &config, workers)?;
