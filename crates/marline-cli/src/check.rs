@@ -7,7 +7,7 @@ use marline::{Runtime, TokioRuntime};
 use marline_certificates::Wanted;
 use marline_http::proxy::{UpstreamMetrics, UpstreamUrl};
 use marline_http::server::Identity;
-use marline_site::{Rules, SiteClients, SiteConfig, identities, sites};
+use marline_site::{Require, Rules, SiteClients, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
@@ -134,8 +134,13 @@ fn print_site(
         out!("    certificates of clients: {require}, of {ca}\n");
     }
     for route in &site.routes {
+        let certificates = route.client_certificates.as_ref();
+        let certificate = match certificates.map(|certificates| certificates.require) {
+            Some(Require::Always) => ", with a certificate of the client",
+            _ => "",
+        };
         out!(
-            "    {}: {}\n",
+            "    {}: {}{certificate}\n",
             route.title(),
             described(&route.rules, "as the site")
         );

@@ -124,6 +124,39 @@ impl Changes {
             change.apply(headers);
         }
     }
+
+    /// Applies them to `headers` of a request.
+    pub(crate) fn apply_to_request(&self, headers: &mut HeaderMap) {
+        if !self.0.is_empty() {
+            end_listed(headers);
+            self.apply(headers);
+        }
+    }
+}
+
+/// Options of `Connection` that are no names of fields that a rule may set.
+const OPTIONS: [&str; 4] = ["close", "keep-alive", "te", "upgrade"];
+
+/// Removes the fields that `Connection` lists (RFC 9110, section 7.6.1), and their names there: otherwise a client could have
+/// a field removed behind a rule that sets it.
+fn end_listed(headers: &mut HeaderMap) {
+    let listed = headers.get_all(CONNECTION).iter();
+    let listed = listed.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let names = listed.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
+    let (options, fields): (Vec<_>, Vec<_>) =
+        names.partition(|name| OPTIONS.contains(&name.as_str()));
+    if fields.is_empty() {
+        return;
+    }
+    for name in fields {
+        headers.remove(name);
+    }
+    headers.remove(CONNECTION);
+    for option in options {
+        if let Ok(value) = HeaderValue::from_str(option.as_str()) {
+            headers.append(CONNECTION, value);
+        }
+    }
 }
 
 /// `Strict-Transport-Security` for a time (RFC 6797).
@@ -303,6 +336,21 @@ mod tests {
         assert_eq!(headers.get_all(VARY).iter().count(), 2);
         assert_eq!(headers.len(), 4, "{headers:?}");
         assert_eq!(headers["x-other"], "3");
+    }
+
+    #[test]
+    fn a_client_cannot_have_a_field_removed_that_a_rule_sets() {
+        let mut headers = HeaderMap::new();
+        let lists = ["upgrade, X-Role", "x-other,, Keep-Alive"];
+        for list in lists {
+            headers.append(CONNECTION, HeaderValue::from_static(list));
+        }
+        headers.insert("x-other", HeaderValue::from_static("1"));
+        Changes::of(&[pair("X-Role", "user")]).apply_to_request(&mut headers);
+        assert_eq!(headers["x-role"], "user");
+        assert!(!headers.contains_key("x-other"));
+        let options: Vec<_> = headers.get_all(CONNECTION).iter().collect();
+        assert_eq!(options, ["upgrade", "keep-alive"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 mod access;
 mod answers;
 mod client_certificates;
+mod clients;
 mod config;
 mod error;
 mod error_pages;
@@ -26,9 +27,8 @@ mod template;
 mod users;
 mod written;
 
-pub use self::client_certificates::{
-    ClientCertificateFiles, Require, RouteCertificates, SiteClients,
-};
+pub use self::client_certificates::{ClientCertificateFiles, Require, RouteCertificates};
+pub use self::clients::SiteClients;
 pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig};
 pub use self::error::SiteError;
 pub use self::fields::Origin;

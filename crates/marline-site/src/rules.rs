@@ -205,7 +205,7 @@ impl Compiled {
             // The application need not know the password.
             request.headers_mut().remove(http::header::AUTHORIZATION);
         }
-        self.requests.apply(request.headers_mut());
+        self.requests.apply_to_request(request.headers_mut());
         if let Some(rewrite) = &self.rewrite {
             let target = rewritten(rewrite, &request, asked);
             let target = target.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "Bad request\n"))?;

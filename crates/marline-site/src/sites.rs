@@ -12,7 +12,7 @@ use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
 use crate::answers::{plain, redirect};
-use crate::client_certificates::{Needed, SiteClients};
+use crate::clients::{Needed, SiteClients};
 use crate::config::{CertificateFiles, RouteConfig, RouteMethod, Rules, SiteConfig};
 use crate::error::SiteError;
 use crate::paths::{PathPattern, RequestPath};

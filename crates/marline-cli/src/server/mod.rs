@@ -298,9 +298,12 @@ async fn serve<S: Serving>(
     let mut servers = vec![handle.clone()];
     servers.extend(redirecting.as_ref().map(Server::handle));
     let secret = origin.secret();
-    origin.take_over(&servers).await?;
     let pid_file = first.flags.pid_file.as_deref();
-    let pid_file = pid_file.map(PidFile::write).transpose()?;
+    let mut pid_file = pid_file.map(PidFile::open).transpose()?;
+    origin.take_over(&servers).await?;
+    if let Some(pid_file) = &mut pid_file {
+        pid_file.write();
+    }
     if let Some(redirecting) = &redirecting {
         for address in redirecting.local_addrs() {
             error_log.announce(&format!("redirecting http://{address} to https"));

@@ -1,38 +1,81 @@
 //! The file with the process ID of a server.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+
+use marline_http::log::{Level, Subject, emit};
 
 use crate::failure::Failure;
 
 /// A file with the ID of this process, which is removed at the end unless another process has replaced its content.
 #[derive(Debug)]
-pub(crate) struct PidFile(PathBuf);
+pub(crate) struct PidFile {
+    path: PathBuf,
+    file: File,
+}
 
 impl PidFile {
-    /// Writes it.
+    /// Opens it, with what a process before has written.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub(crate) fn write(path: &Path) -> Result<Self, Failure> {
-        let written = fs::write(path, format!("{}\n", process::id()));
-        written.map_err(|error| {
+    /// It cannot be written, or is something else than such a file: the file of another program, a link, a pipe.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |reason: String| {
             Failure::Failed(format!(
-                "cannot write pid_file {}: {error}; choose another",
+                "cannot write pid_file {}: {reason}; choose another",
                 path.display()
             ))
-        })?;
-        Ok(Self(path.to_owned()))
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+
+            // A pipe would wait for whoever reads it.
+            let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+            options.mode(0o644).custom_flags(flags);
+        }
+        let mut file = options
+            .open(path)
+            .map_err(|error| failed(error.to_string()))?;
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut content = Vec::new();
+        let read = is_file && (&mut file).take(32).read_to_end(&mut content).is_ok();
+        let content = content.trim_ascii();
+        match read && content.iter().all(u8::is_ascii_digit) {
+            true => Ok(Self {
+                path: path.to_owned(),
+                file,
+            }),
+            false => Err(failed("it has something else than a process ID".to_owned())),
+        }
+    }
+
+    /// Writes the ID of this process. A failure is logged: the server works without.
+    pub(crate) fn write(&mut self) {
+        if let Err(error) = self.replace() {
+            let text = format!("cannot write pid_file {}: {error}", self.path.display());
+            emit(Level::Warning, Subject::Server, &text);
+        }
+    }
+
+    fn replace(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        writeln!(self.file, "{}", process::id())
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let content = fs::read_to_string(&self.0).unwrap_or_default();
-        if content.trim() == process::id().to_string() {
+        let content = fs::read_to_string(&self.path).unwrap_or_default();
+        // An empty one was opened by a server that did not start.
+        if content.is_empty() || content.trim() == process::id().to_string() {
             // Whoever reads it finds that there is no such process.
-            let _ = fs::remove_file(&self.0);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }

@@ -26,7 +26,7 @@ enum Event {
     /// The configuration was read again, with this result.
     Reloaded(String),
     /// The program was started anew, and serves as the process of this ID.
-    Upgraded(Result<u32, Failure>),
+    Upgraded(Result<(), Failure>),
 }
 
 /// The signals, received from now on.
@@ -93,9 +93,9 @@ impl Signals {
     ) {
         let reload = Arc::new(reload);
         let mut reloading: Option<JoinHandle<String>> = None;
-        let mut upgrading: Option<JoinHandle<Result<u32, Failure>>> = None;
+        let mut upgrading: Option<JoinHandle<Result<(), Failure>>> = None;
         let mut again = false;
-        let process = loop {
+        let is_succeeded = loop {
             let event = tokio::select! {
                 request = self.next() => Event::Requested(request),
                 reloaded = ended(&mut reloading) => Event::Reloaded(
@@ -115,7 +115,7 @@ impl Signals {
                         false => continue,
                     }
                 }
-                Event::Upgraded(Ok(process)) => break Some(process),
+                Event::Upgraded(Ok(())) => break true,
                 Event::Upgraded(Err(reason)) => {
                     let text = format!("{reason}; this process goes on");
                     emit(Level::Error, Subject::Server, &text);
@@ -123,7 +123,7 @@ impl Signals {
                 }
             };
             match request {
-                Request::Stop => break None,
+                Request::Stop => break false,
                 Request::Reload if reloading.is_some() => again = true,
                 Request::Reload => {
                     manager.reloading();
@@ -137,21 +137,13 @@ impl Signals {
                 Request::Upgrade => upgrading = Some(tokio::spawn(upgrader.clone().run())),
             }
         };
-        match process {
-            Some(process) => {
-                let text = format!(
-                    "process {process} serves from now on; this one ends with its connections"
-                );
-                emit(Level::Information, Subject::Server, &text);
+        if !is_succeeded {
+            // The program that was started does not take over.
+            if let Some(running) = upgrading {
+                running.abort();
             }
-            None => {
-                // The program that was started does not take over.
-                if let Some(running) = upgrading {
-                    running.abort();
-                }
-                manager.stopping();
-                handle.shut_down();
-            }
+            manager.stopping();
+            handle.shut_down();
         }
         while !matches!(self.next().await, Request::Stop) {}
         handle.hurry();

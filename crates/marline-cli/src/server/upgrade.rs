@@ -4,6 +4,7 @@ use std::env;
 use std::process::Command;
 
 use marline::{Runtime, TokioRuntime};
+use marline_http::log::{Level, Subject, emit};
 use marline_http::server::{GivenSockets, Handle};
 #[cfg(target_os = "linux")]
 use marline_http::server::{Predecessor, upgrade};
@@ -91,17 +92,21 @@ pub(crate) struct Upgrader {
 }
 
 impl Upgrader {
-    /// Starts the program by the path and with the arguments of this process, and waits until it serves. Returns its process ID.
+    /// Starts the program by the path and with the arguments of this process, and waits until it serves.
     ///
     /// # Errors
     /// It does not serve; this process does as before.
-    pub(crate) async fn run(self) -> Result<u32, Failure> {
-        let process = start(this_program(), &self.servers, self.secret).await?;
-        if let Some(renewing) = &self.renewing {
-            renewing.abort();
-        }
-        self.manager.notify(&format!("MAINPID={process}"));
-        Ok(process)
+    pub(crate) async fn run(self) -> Result<(), Failure> {
+        let serving = |process| {
+            if let Some(renewing) = &self.renewing {
+                renewing.abort();
+            }
+            self.manager.notify(&format!("MAINPID={process}"));
+            let text =
+                format!("process {process} serves from now on; this one ends with its connections");
+            emit(Level::Information, Subject::Server, &text);
+        };
+        start(this_program(), &self.servers, self.secret, serving).await
     }
 }
 
@@ -114,13 +119,23 @@ fn this_program() -> Command {
 }
 
 #[cfg(target_os = "linux")]
-async fn start(program: Command, servers: &[Handle], secret: [u8; 32]) -> Result<u32, Failure> {
-    let upgraded = upgrade(program, servers, secret).await;
+async fn start(
+    program: Command,
+    servers: &[Handle],
+    secret: [u8; 32],
+    serving: impl FnOnce(u32),
+) -> Result<(), Failure> {
+    let upgraded = upgrade(program, servers, secret, serving).await;
     upgraded.map_err(|error| Failure::Failed(error.to_string()))
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn start(_program: Command, _servers: &[Handle], _secret: [u8; 32]) -> Result<u32, Failure> {
+async fn start(
+    _program: Command,
+    _servers: &[Handle],
+    _secret: [u8; 32],
+    _serving: impl FnOnce(u32),
+) -> Result<(), Failure> {
     let message = "another process can take over on Linux alone; start the server again";
     Err(Failure::Failed(message.to_owned()))
 }

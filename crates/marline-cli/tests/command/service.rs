@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{Server, marline, run, site, text};
+use crate::{Server, fails, marline, run, site, text};
 
 /// The socket of a service manager.
 struct Manager {
@@ -384,4 +384,38 @@ fn systemd_understands_the_unit() {
     let checked = analyze(&[&threshold[..], &[text(&service)]].concat());
     let (status, printed) = checked.unwrap();
     assert!(status.success(), "{printed}");
+}
+
+#[test]
+fn a_pid_file_is_nothing_else_than_one() {
+    let (root, place) = (site(), TempDir::new().unwrap());
+    let file = place.path().join("pid");
+    let arguments = [
+        "serve",
+        text(root.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--pid-file",
+        text(&file),
+    ];
+    let refused = |kept: &str| {
+        fails(&arguments, 1, &["pid_file", "choose another"]);
+        assert_eq!(fs::read_to_string(&file).unwrap_or_default(), kept);
+    };
+    fs::write(&file, "key = 1\n").unwrap();
+    refused("key = 1\n");
+    let other = place.path().join("other");
+    fs::rename(&file, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &file).unwrap();
+    refused("key = 1\n");
+    fs::remove_file(&file).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&file)
+            .status()
+            .unwrap()
+            .success()
+    );
+    fails(&arguments, 1, &["pid_file", "choose another"]);
+    assert!(file.exists());
 }

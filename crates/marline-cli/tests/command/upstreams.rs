@@ -91,3 +91,34 @@ fn settings_that_cannot_work_are_named_with_their_line_and_what_to_write() {
         &words,
     );
 }
+
+#[test]
+fn what_becomes_of_applications_that_are_checked_is_reported() {
+    let (root, files) = (site(), TempDir::new().unwrap());
+    let mut application = Server::start(&[text(root.path())]);
+    let address = application.address.clone();
+    let config = files.path().join("proxy.toml");
+    let written = format!(
+        "[proxy]\nto = 'https://{address}'\nhealth_path = '/a.txt'\nhealth_interval = '100ms'\n\
+         [proxy.tls]\ninsecure = true\n"
+    );
+    std::fs::write(&config, written).unwrap();
+    let arguments = [
+        "proxy",
+        "--listen",
+        "127.0.0.1:0",
+        "--config",
+        text(&config),
+    ];
+    let mut proxy = Server::spawn(marline(&arguments).stdout(Stdio::null()));
+    application.child.kill().unwrap();
+    application.child.wait().unwrap();
+    let line = proxy.line();
+    assert!(
+        line.contains(&address) && line.contains("because its health check fails"),
+        "{line}"
+    );
+    let _restarted = Server::start_at(&address, &[text(root.path())]);
+    let line = proxy.line();
+    assert!(line.contains("works again"), "{line}");
+}

@@ -15,6 +15,8 @@ use tokio::time::{sleep, timeout};
 use super::request_body::HeldBody;
 use super::upstream::Upstream;
 use crate::body::Body;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 
 /// The path that is requested to check whether an application works, with or without a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,15 +50,34 @@ text_values!(HealthPath);
 /// Requests `path` of an application each `interval` until it is no longer used.
 pub(super) async fn watch(upstream: Weak<Upstream>, path: HealthPath, interval: Duration) {
     while let Some(upstream) = upstream.upgrade() {
-        let works = timeout(interval, is_answered(&upstream, &path.0)).await;
-        upstream.set_health(works == Ok(true));
+        let checked = timeout(interval, check(&upstream, &path.0)).await;
+        let checked = checked.unwrap_or_else(|_| {
+            let seconds = interval.as_secs_f64();
+            Err(format!("no answer within {seconds} s"))
+        });
+        if upstream.set_health(checked.is_ok()) {
+            report(&upstream, checked);
+        }
         drop(upstream);
         sleep(interval).await;
     }
 }
 
-/// Whether the answer is a success or a redirect.
-async fn is_answered(upstream: &Arc<Upstream>, path: &PathAndQuery) -> bool {
+/// Reports that an application works again, or does not any more.
+fn report(upstream: &Upstream, checked: Result<(), String>) {
+    let url = upstream.url();
+    match checked {
+        Ok(()) => messages::emit_frequent(Level::Information, Frequent::Upstream, || {
+            format!("{url} works again")
+        }),
+        Err(reason) => messages::emit_frequent(Level::Warning, Frequent::Upstream, || {
+            format!("{url} gets no requests, because its health check fails: {reason}")
+        }),
+    }
+}
+
+/// Whether the answer is a success or a redirect, and why not.
+async fn check(upstream: &Arc<Upstream>, path: &PathAndQuery) -> Result<(), String> {
     let request = |version| {
         let mut request = Request::new(());
         let agent = HeaderValue::from_static("marline-health");
@@ -75,17 +96,17 @@ async fn is_answered(upstream: &Arc<Upstream>, path: &PathAndQuery) -> bool {
         request
     };
     let content = HeldBody::new(Body::empty(), false, &http::Extensions::new());
-    let Ok(response) = upstream.send(request, &content, false).await else {
-        return false;
-    };
+    let response = upstream.send(request, &content, false).await;
+    let response = response.map_err(|error| error.failure.reason())?;
     let status: StatusCode = response.status();
     let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
-        if frame.is_err() {
-            return false;
-        }
+        frame.map_err(|error| format!("its answer ended early: {error}"))?;
     }
-    status.is_success() || status.is_redirection()
+    match status.is_success() || status.is_redirection() {
+        true => Ok(()),
+        false => Err(format!("the answer is {status}")),
+    }
 }
 
 #[cfg(test)]

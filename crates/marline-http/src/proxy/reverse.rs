@@ -358,8 +358,6 @@ impl Proxy {
         let received = Received::of(&head, client.map(ClientAddress::get), scheme);
         let tls = head.extensions().get::<TlsClient>().cloned();
         let headers = head.headers_mut();
-        let certificate = tls.as_ref().and_then(TlsClient::certificate);
-        fields::set_client_certificate(headers, certificate);
         fields::content_length(headers)?;
         if fields::has_other_coding(headers) {
             return Err(Failure::Refused("transfer codings other than chunked"));
@@ -369,6 +367,9 @@ impl Proxy {
         if takes_trailers {
             headers.insert(TE, HeaderValue::from_static("trailers"));
         }
+        // After the fields are removed that the client lists in `Connection`.
+        let certificate = tls.as_ref().and_then(TlsClient::certificate);
+        fields::set_client_certificate(headers, certificate);
         let (how, claims) = (self.config.forwarded, self.config.client_fields);
         fields::add_forwarded(headers, &received, how, claims);
         fields::add_via(headers, received.version).map_err(|_| Failure::ProxyLoop)?;

@@ -75,11 +75,13 @@ impl Health {
         !self.is_sick && self.failed_until.is_none_or(|until| until <= now)
     }
 
-    fn on_check(&mut self, works: bool, now: Instant) {
+    /// Returns whether this is news.
+    fn on_check(&mut self, works: bool, now: Instant) -> bool {
         if works && self.is_sick {
             self.recovered = Some(now);
         }
-        self.is_sick = !works;
+        let was_sick = std::mem::replace(&mut self.is_sick, !works);
+        was_sick == works
     }
 
     fn on_failure(&mut self, until: Instant) {
@@ -197,9 +199,9 @@ impl Upstream {
         self.health().is_healthy(Instant::now())
     }
 
-    /// A health check has ended.
-    pub(super) fn set_health(&self, works: bool) {
-        self.health().on_check(works, Instant::now());
+    /// A health check has ended. Returns whether its outcome is another than before.
+    pub(super) fn set_health(&self, works: bool) -> bool {
+        self.health().on_check(works, Instant::now())
     }
 
     fn health(&self) -> MutexGuard<'_, Health> {

@@ -46,7 +46,7 @@ pub enum UpgradeError {
 }
 
 /// Starts `program`, which takes over from `servers`: it gets their sockets and `secret`, of which their keys are made. When it
-/// serves, they accept no more connections, and end with those that they have. Returns its process ID.
+/// serves, `serving` is called with its process ID; then they accept no more connections, and end with those that they have.
 ///
 /// The program calls [`Predecessor::of_process`](super::Predecessor::of_process).
 ///
@@ -56,7 +56,8 @@ pub async fn upgrade(
     program: Command,
     servers: &[Handle],
     secret: [u8; 32],
-) -> Result<u32, UpgradeError> {
+    serving: impl FnOnce(u32),
+) -> Result<(), UpgradeError> {
     let contexts = servers.iter().map(|handle| handle.context.upgrade());
     let contexts: Option<Vec<_>> = contexts.collect();
     let is_stopping = |context: &Arc<Context>| context.stop.is_stopping();
@@ -74,18 +75,22 @@ pub async fn upgrade(
     };
     process.within(limits::UPGRADE_START, ready).await?;
     let paused = Paused::begin(&contexts).await;
-    let serving = async {
+    let taking_over = async {
         channel.send(GO, &[]).await?;
         expect(&channel, SERVING).await
     };
-    process.within(limits::UPGRADE_TAKE_OVER, serving).await?;
+    process
+        .within(limits::UPGRADE_TAKE_OVER, taking_over)
+        .await?;
     paused.keep();
+    // Before the servers end, and this process with them.
+    serving(process.keep());
     for context in &contexts {
         context.hand_over();
     }
     let contexts = contexts.iter().map(Arc::downgrade).collect();
     tokio::spawn(deliver(channel, contexts));
-    Ok(process.keep())
+    Ok(())
 }
 
 async fn send_sockets(channel: &Channel, sockets: &[OwnedFd], secret: [u8; 32]) -> io::Result<()> {
