@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use bytes::Bytes;
 use marline::{Endpoint, TransportConfig, tls};
 use marline_http::server::{Identity, Server, ServerConfig, directory};
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use tempfile::TempDir;
 
 fn crate_directory() -> &'static Path {
@@ -139,7 +140,8 @@ async fn the_example_speaks_a_protocol_of_its_own() {
     let file = certified.file();
     let rcgen::CertifiedKey { cert, signing_key } = certified.certified;
     let chain = vec![cert.der().clone()];
-    let mut config = tls::server_config(chain, signing_key.into(), &[b"echo"]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
+    let mut config = tls::server_config(chain, key.into(), &[b"echo"]).unwrap();
     config.transport = std::sync::Arc::new(TransportConfig {
         datagram_receive_buffer: Some(1 << 16),
         ..TransportConfig::default()

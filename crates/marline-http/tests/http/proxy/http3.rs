@@ -140,7 +140,7 @@ impl Seen {
             Some("hang") => pending().await,
             Some("hints") => {
                 let mut hint = Response::new(());
-                *hint.status_mut() = StatusCode::EARLY_HINTS;
+                *hint.status_mut() = StatusCode::from_u16(103).unwrap();
                 hint.headers_mut()
                     .insert("link", "</a.css>".parse().unwrap());
                 parts.extensions.get::<Interim>().unwrap().send(hint);
