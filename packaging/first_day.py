@@ -122,6 +122,12 @@ def running(*command: str | Path, **environment: str) -> Iterator[subprocess.Pop
         process.wait()
 
 
+def listens() -> bool:
+    """Whether the authority accepts connections."""
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", 14000)) == 0
+
+
 @contextlib.contextmanager
 def authority(place: Path) -> Iterator[None]:
     """Pebble, and the name server by which it finds this machine."""
@@ -143,6 +149,7 @@ def authority(place: Path) -> Iterator[None]:
         running(PEBBLE / "pebble-challtestsrv", *names, *others),
         running(*pebble, PEBBLE_VA_NOSLEEP="1"),
     ):
+        wait("an authority", listens)
         yield
 
 
