@@ -1,4 +1,4 @@
-//! What a client is made of.
+//! The options of a client.
 
 use std::ffi::c_char;
 use std::sync::Arc;

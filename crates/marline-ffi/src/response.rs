@@ -19,7 +19,7 @@ pub struct Response {
     version: CString,
     fields: Vec<Field>,
     content: Download,
-    /// What arrived and did not fit into the caller's buffer.
+    /// Bytes that arrived and did not fit into the caller's buffer.
     rest: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! What sites ask of their clients: certificates.
+//! Certificates that sites ask their clients for.
 
 use http::{Request, StatusCode};
 use marline_http::server::{ClientCertificates, ClientRules, TlsClient};

@@ -20,7 +20,7 @@ enum Request {
     Upgrade,
 }
 
-/// What happened.
+/// An event that the server follows.
 enum Event {
     Requested(Request),
     /// The configuration was read again, with this result.

@@ -174,7 +174,7 @@ async fn flow(to_clients: Arc<UdpSocket>, client: SocketAddr, server: u8) -> Arc
     socket
 }
 
-/// What the page of a server says about its health.
+/// The status that the page of a server gives about its health.
 fn look_at(id: u8) -> u8 {
     let address = SocketAddr::from((machine_address(id), METRICS_PORT));
     let ask = || {

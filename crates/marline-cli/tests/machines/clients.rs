@@ -36,14 +36,14 @@ struct Shared {
     connecting: Arc<AtomicUsize>,
 }
 
-/// What is known of one client.
+/// The counts of one client.
 #[derive(Default)]
 struct OfClient {
     served: AtomicUsize,
     connections: AtomicUsize,
     /// The server of its connection; 0 while there is none.
     server: AtomicUsize,
-    /// What happened last, for a test that fails.
+    /// The last event, for a test that fails.
     last: Mutex<String>,
 }
 

@@ -126,7 +126,7 @@ impl Machines {
         child
     }
 
-    /// What a balancer knows of both configurations.
+    /// The formats of both configurations, as a balancer knows them.
     pub(crate) fn formats(&self) -> Vec<QuicLbFormat> {
         let configs = (0..).zip(KEYS);
         let format = |(config, key)| {

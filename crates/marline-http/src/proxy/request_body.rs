@@ -56,7 +56,7 @@ struct State {
     body: Body,
     /// The part of the server's budget that it uses.
     passage: ProxiedContent,
-    /// What was received before it was sent.
+    /// Content that was received before it was sent.
     received: Received,
     /// The number of times that its sending has begun: only the last goes on.
     sendings: u64,

@@ -564,7 +564,7 @@ struct Sockets {
     endpoints: Vec<QuicEndpoint>,
 }
 
-/// What the sockets of all addresses are opened with.
+/// The settings with which the sockets of all addresses are opened.
 struct Opening<'a> {
     config: &'a ServerConfig,
     workers: &'a Workers,

@@ -26,7 +26,7 @@ struct Choice {
     looked_at: Option<LookedAt>,
 }
 
-/// What was opened for its metadata. `ServeDir` asks for these first, and opens the same path then.
+/// A file that was opened for its metadata. `ServeDir` asks for these first, and opens the same path then.
 #[derive(Debug)]
 struct LookedAt {
     path: PathBuf,
@@ -71,7 +71,7 @@ impl Chosen {
         self.lock().looked_at = Some(LookedAt { path, opened });
     }
 
-    /// What was opened at `path` for its metadata.
+    /// The file that was opened at `path` for its metadata.
     pub(super) fn take_looked_at(&self, path: &Path) -> Option<Opened> {
         let mut choice = self.lock();
         let looked_at = choice.looked_at.take_if(|looked_at| looked_at.path == path);
