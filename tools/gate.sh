@@ -61,16 +61,16 @@ for part in "$@"; do
     esac
 done
 
-passed=0 failed=0 skipped=0
+passed=0 skipped=0 failures=()
 echo
 echo "part              seconds  of processors"
 for part in "$@"; do
     read -r real user system <"$logs/$part.time"
     whys=$(grep -a '^skipped: ' "$logs/$part.log" | sort -u || true)
     if [ "$(cat "$logs/$part.status")" -ne 0 ]; then
-        result=FAILED failed=$((failed + 1))
+        result=FAILED failures+=("$part")
     elif [ -n "$whys" ] && [ -n "${CI:-}" ]; then
-        result='FAILED (nothing may be skipped in CI)' failed=$((failed + 1))
+        result='FAILED (nothing may be skipped in CI)' failures+=("$part: ${whys//$'\n'/; }")
     elif [ -n "$whys" ]; then
         result=skipped skipped=$((skipped + 1))
     else
@@ -89,5 +89,8 @@ for part in "$@"; do
     echo "== the end of $part"
     tail -n 15 "$logs/$part.log"
 done
-echo "gate: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+for failure in "${failures[@]}"; do
+    echo "failed: $failure"
+done
+echo "gate: $passed passed, ${#failures[@]} failed, $skipped skipped"
+[ ${#failures[@]} -eq 0 ]

@@ -1,6 +1,7 @@
 //! The addresses of an application: one, or all of its name, which is resolved again and again.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -138,9 +139,16 @@ impl Addresses {
     }
 
     async fn resolve(&self, name: &str) -> io::Result<()> {
-        let mut found: Vec<_> = lookup_host(name).await?.collect();
+        self.replace(lookup_host(name).await?.collect())
+    }
+
+    /// The name has these addresses now.
+    ///
+    /// # Errors
+    /// There is none.
+    fn replace(&self, mut found: Vec<SocketAddr>) -> io::Result<()> {
         // `localhost` and many hosts have addresses of both families; applications listen at IPv4 more often.
-        found.sort_by_key(std::net::SocketAddr::is_ipv6);
+        found.sort_by_key(SocketAddr::is_ipv6);
         found.dedup();
         found.truncate(limits::MAX_UPSTREAM_ADDRESSES);
         if found.is_empty() {
@@ -163,5 +171,60 @@ impl Addresses {
             .collect();
         state.due = Some(Instant::now() + self.interval);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::tls::Secured;
+
+    #[tokio::test]
+    async fn addresses_of_a_name_take_turns_and_one_that_failed_is_the_last() {
+        let (ipv4, ipv6) = ("127.0.0.1:80".parse().unwrap(), "[::1]:80".parse().unwrap());
+        let addresses = of_name(vec![ipv6, ipv4]);
+        for first in [ipv4, ipv6, ipv4, ipv6] {
+            assert_eq!(
+                *addresses.in_turn().await.unwrap()[0].address(),
+                Address::Ip(first)
+            );
+        }
+        let failed = addresses.in_turn().await.unwrap().swap_remove(0);
+        assert_eq!(*failed.address(), Address::Ip(ipv4));
+        failed.on_failure(Duration::from_secs(60));
+        for _ in 0..4 {
+            let in_turn = addresses.in_turn().await.unwrap();
+            assert_eq!(*in_turn[0].address(), Address::Ip(ipv6));
+            assert_eq!(*in_turn[1].address(), Address::Ip(ipv4));
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_that_a_name_keeps_keep_what_is_known_of_them() {
+        let addresses = of_name(vec!["127.0.0.1:80".parse().unwrap()]);
+        addresses.in_turn().await.unwrap()[0].on_failure(Duration::from_secs(60));
+        assert!(addresses.have_failed());
+        let found = ["127.0.0.2:80", "127.0.0.1:80"].map(|address| address.parse().unwrap());
+        addresses.replace(found.to_vec()).unwrap();
+        assert!(!addresses.have_failed());
+        let failed = addresses.in_turn().await.unwrap().into_iter();
+        assert_eq!(failed.filter(|endpoint| endpoint.has_failed()).count(), 1);
+        assert!(addresses.replace(Vec::new()).is_err());
+    }
+
+    /// The application of a name that has these addresses.
+    fn of_name(found: Vec<SocketAddr>) -> Arc<Addresses> {
+        let (url, config) = (
+            "http://application.test".parse().unwrap(),
+            ProxyConfig::default(),
+        );
+        let secured = Secured {
+            tcp: None,
+            http3: None,
+        };
+        let dialer = Dialer::new(&url, &config, &secured).unwrap();
+        let addresses = Addresses::new(&url, &config, dialer);
+        addresses.replace(found).unwrap();
+        Arc::new(addresses)
     }
 }

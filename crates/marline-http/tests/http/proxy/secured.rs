@@ -1,6 +1,5 @@
 //! Applications over TLS, at Unix sockets, and at several addresses.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -342,34 +341,4 @@ async fn an_application_at_a_unix_socket_is_reached() {
     let response = request(&proxy, VERSIONS[3], Method::GET, &[], Body::empty());
     let answer = whole(response.await.unwrap()).await;
     assert_refused(&answer, "destination_unavailable");
-}
-
-#[tokio::test]
-async fn all_addresses_of_a_name_are_used() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let Ok(other) = TcpListener::bind(("::1", port)).await else {
-        println!("skipped: there is no ::1");
-        return;
-    };
-    let name = format!("localhost:{port}");
-    let found: BTreeSet<_> = tokio::net::lookup_host(&name).await.unwrap().collect();
-    if found.len() < 2 {
-        println!("skipped: localhost has one address");
-        return;
-    }
-    for (listener, place) in [(listener, "IPv4"), (other, "IPv6")] {
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, place));
-            }
-        });
-    }
-    let proxy = proxy(&[format!("http://{name}")]).await;
-    let mut places = BTreeSet::new();
-    for _ in 0..4 {
-        let text = get(&proxy, HttpVersion::Http3).await.text;
-        places.insert(text[..4].to_owned());
-    }
-    assert_eq!(places, BTreeSet::from(["IPv4".into(), "IPv6".into()]));
 }
