@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `data` | the input: results and runs |
 //! | `names` | names and units of metrics and parameters |
+//! | `glance` | what a person gains: a sentence, and bars on a linear axis |
 //! | `answer` | which variant is better, how much, and how sure that is; without comparisons, which is the best (`answer::best`) |
 //! | `verdict` | whether an improvement is sure |
 //! | `overview` | what the experiment shows, and what qualifies it |
@@ -33,6 +34,7 @@ mod counters;
 mod data;
 mod distribution;
 mod factors;
+mod glance;
 mod ideal;
 mod improvements;
 mod names;
@@ -74,6 +76,7 @@ pub fn write(directory: &Path) -> Result<PathBuf, RunFailure> {
 
 fn draw(data: &ReportData) -> Report {
     let sections = [
+        glance::add,
         answer::add,
         overview::add,
         claims::add,

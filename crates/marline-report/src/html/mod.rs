@@ -1,6 +1,7 @@
 //! Self-contained HTML pages: no network, no scripts, no other files.
 
 mod escape;
+mod glance;
 #[cfg(test)]
 pub(crate) mod nested;
 mod table;
@@ -8,6 +9,7 @@ mod verdict;
 
 pub(crate) use escape::plain;
 pub use escape::{escape, prose};
+pub use glance::{Bar, Glance};
 pub use table::Table;
 pub use verdict::Verdict;
 
@@ -52,7 +54,20 @@ impl Report {
         }
     }
 
-    /// Adds the answer of the page in one sentence; belongs directly below the title.
+    /// Adds what a person gains, in one sentence; belongs directly below the title.
+    #[must_use]
+    pub fn gain(self, text: &str) -> Self {
+        self.element("p class=\"gain\"", "p", text)
+    }
+
+    /// Adds the picture of it.
+    #[must_use]
+    pub fn glance(mut self, glance: &Glance) -> Self {
+        glance.write(&mut self.body);
+        self
+    }
+
+    /// Adds the answer of the page in one sentence; belongs below the title, or below what a person gains.
     #[must_use]
     pub fn answer(self, text: &str) -> Self {
         self.element("p class=\"answer\"", "p", text)

@@ -34,6 +34,52 @@ fn the_answer_comes_first_and_counters_last() {
 }
 
 #[test]
+fn a_sentence_and_a_picture_above_it_say_what_a_person_gains() {
+    let html = ResultsDirectory::of(TRAIN, fake).html();
+    assert!(html.find("class=\"gain\"") < html.find("class=\"answer\""));
+    assert_eq!(
+        element(&html, "gain"),
+        "With fast instead of slow, the median completion time falls from 669 ms to 535 ms (500 kB) and from 3.18 s to 2.54 s (2.4 MB)."
+    );
+    let bar = "<dt>fast</dt><dd><span style=\"--share:0.8000;background:var(--s1)\"></span>2.54\u{a0}s</dd>";
+    let group = "<dt class=\"group\">500\u{a0}kB</dt><dt>slow</dt>";
+    for (text, count) in [
+        (bar, 1),
+        (group, 1),
+        ("Median completion time of 8 runs each", 1),
+    ] {
+        assert_eq!(html.matches(text).count(), count, "{text}");
+    }
+}
+
+#[test]
+fn a_gain_hides_no_loss() {
+    let mixed = |job: &Job| {
+        let mut outcome = fake(job)?;
+        if format!("{:?}", job.parameters).contains("2400") {
+            let time = if &*job.variant == "fast" { 3.0 } else { 2.0 };
+            outcome.metrics.insert("completion_s".to_owned(), time);
+        }
+        Ok(outcome)
+    };
+    let html = ResultsDirectory::of(TRAIN, mixed).html();
+    assert_eq!(
+        element(&html, "gain"),
+        "With fast instead of slow, the median completion time falls from 669 ms to 535 ms (500 kB); it rises from 2 s to 3 s (2.4 MB)."
+    );
+    let equal = |job: &Job| {
+        let mut outcome = fake(job)?;
+        outcome.metrics.insert("completion_s".to_owned(), 1.0);
+        Ok(outcome)
+    };
+    let html = ResultsDirectory::of(TRAIN, equal).html();
+    assert_eq!(
+        element(&html, "gain"),
+        "With fast instead of slow, the median completion time is the same at 500 kB and 2.4 MB."
+    );
+}
+
+#[test]
 fn without_comparisons_the_best_variant_is_compared_with_the_next_best() {
     let three =
         format!("{PLAIN}[variant.slowest]\ncc = 'cubic'\n").replace("repeats = 1", "repeats = 8");
