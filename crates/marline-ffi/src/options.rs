@@ -83,7 +83,7 @@ pub extern "C" fn marline_options_new() -> *mut Options {
 ///
 /// `trust`: "system" (the default), the name of a file in PEM, or "insecure", which is for tests only.
 /// `http`: "3" (the default), "2" or "1.1".
-/// `fallback`: "true" for HTTP/2 where HTTP/3 does not connect.
+/// `fallback`: "true" for HTTP/2 where HTTP/3 does not connect, as where UDP is blocked; "false" is the default.
 /// `profile`: the settings of QUIC, as of `marline get --profile`; "multipath" for several paths.
 /// `bundle`: "true" if connections to one server announce that they belong together.
 /// `connect_timeout_ms`, `stall_timeout_ms`: milliseconds, for a connection and for a response of which nothing arrives.
