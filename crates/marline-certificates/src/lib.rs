@@ -6,6 +6,8 @@
 //!        -> Identity::replace: the next handshake has it
 //! ```
 //!
+//! [`Stapling`] gets the status of those that ask to be stapled (OCSP).
+//!
 //! [`Certificates`] owns them; the names, and the authority of each, come from a configuration ([`Wanted`]).
 
 mod acme;
@@ -14,8 +16,10 @@ mod error;
 mod manager;
 mod metrics;
 mod schedule;
+mod stapling;
 mod store;
 
 pub use self::config::{AcmeConfig, AcmeContact, Challenge, SiteAcme, Wanted};
 pub use self::error::CertificateError;
 pub use self::manager::{Certificates, Prepared, PreparedCertificate};
+pub use self::stapling::{KeptStatus, Stapling, kept_status};

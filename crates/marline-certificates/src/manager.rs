@@ -13,11 +13,9 @@ use tokio::sync::Notify;
 use crate::acme::Authority;
 use crate::config::{Challenge, Wanted};
 use crate::error::CertificateError;
-use crate::schedule::{self, Drawn, Window};
+use crate::schedule::{self, Drawn, LOOK_AGAIN, Window};
+use crate::stapling::Stapling;
 use crate::store::{Attempts, Failed, Store};
-
-/// The longest sleep: a clock that is set, or a machine that slept, makes certificates due earlier.
-const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// The certificates of a server that it obtains by itself. All clones are one.
 #[derive(Clone)]
@@ -27,6 +25,7 @@ struct Inner {
     store: Store,
     runtime: Arc<dyn Runtime>,
     challenges: Challenges,
+    stapling: Stapling,
     /// The challenges that the server can answer, the preferred one first.
     kinds: Vec<Challenge>,
     report: fn(&str),
@@ -127,6 +126,7 @@ impl Certificates {
         state: Arc<StateDirectory>,
         runtime: Arc<dyn Runtime>,
         challenges: Challenges,
+        stapling: Stapling,
         kinds: Vec<Challenge>,
         report: fn(&str),
     ) -> Self {
@@ -134,6 +134,7 @@ impl Certificates {
             store: Store::new(state),
             runtime,
             challenges,
+            stapling,
             kinds,
             report,
             managed: Mutex::default(),
@@ -319,6 +320,7 @@ impl Certificates {
                 .await;
         }
         let issued = issued?;
+        self.0.stapling.attach(&issued).await;
         one.identity.replace(&issued)?;
         let renew_at = self.renew_at(&issued);
         *one.plan() = Plan {
@@ -386,9 +388,7 @@ impl Certificates {
 
     /// A number from 0 to 1.
     fn draw(&self) -> Drawn {
-        let seed = self.0.runtime.seed().unwrap_or_default();
-        let drawn = u32::from_le_bytes([seed[0], seed[1], seed[2], seed[3]]);
-        f64::from(drawn) / f64::from(u32::MAX)
+        schedule::draw(&*self.0.runtime)
     }
 
     pub(crate) fn now(&self) -> Duration {

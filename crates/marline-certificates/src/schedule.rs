@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use marline::Runtime;
 use marline_http::Dates;
+use marline_http::server::CertificateStatus;
 use serde::{Deserialize, Serialize};
 
 /// The wait after a first failure; it doubles with each further one. An authority allows some failed validations of a name in an
@@ -17,12 +19,25 @@ const ORDERS_PER_HOUR: usize = 50;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
+/// The longest sleep: a clock that is set, or a machine that slept, makes certificates due earlier.
+pub(crate) const LOOK_AGAIN: Duration = HOUR;
+
+/// The shortest time between two requests to a responder.
+const FIRST_STATUS: Duration = Duration::from_secs(60);
+
 /// The shortest and longest time until renewal information is asked for again (RFC 9773, section 4.3.2).
 const ASK_AGAIN: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(60)..=Duration::from_secs(24 * 3600);
 
 /// A number from 0 to 1, drawn for each decision.
 pub(crate) type Drawn = f64;
+
+/// Draws such a number.
+pub(crate) fn draw(runtime: &dyn Runtime) -> Drawn {
+    let seed = runtime.seed().unwrap_or_default();
+    let drawn = u32::from_le_bytes([seed[0], seed[1], seed[2], seed[3]]);
+    f64::from(drawn) / f64::from(u32::MAX)
+}
 
 /// The time at which a certificate is renewed if its authority has no advice: after two thirds of its validity, and up to a fiftieth
 /// of it later, so that certificates of one day are not all renewed at once.
@@ -56,6 +71,26 @@ pub(crate) fn retry_after(failures: u32, drawn: Drawn) -> Duration {
     let doubled = 1u32.checked_shl(failures.saturating_sub(1).min(16));
     let wait = FIRST_RETRY.saturating_mul(doubled.unwrap_or(u32::MAX));
     wait.min(LAST_RETRY).mul_f64(0.75 + drawn / 2.0)
+}
+
+/// The time at which a newer status is asked for, if this one was received at `now`: after half of its validity, and up to a tenth of
+/// it later; a status that was older is used for half of the rest.
+pub(crate) fn renew_status_at(status: &CertificateStatus, now: Duration, drawn: Drawn) -> Duration {
+    half_of(status.this_update(), status.next_update(), now, drawn)
+}
+
+fn half_of(start: Duration, end: Duration, now: Duration, drawn: Drawn) -> Duration {
+    let half = start + end.saturating_sub(start).mul_f64(0.5 + drawn / 10.0);
+    let rest = now + (end.saturating_sub(now) / 2).max(FIRST_STATUS);
+    match half > now {
+        true => half.max(now + FIRST_STATUS),
+        false => rest,
+    }
+}
+
+/// The wait after `failures` requests in a row to responders: at most an hour, as clients refuse a certificate without status.
+pub(crate) fn retry_status_after(failures: u32, drawn: Drawn) -> Duration {
+    retry_after(failures, drawn).min(HOUR)
 }
 
 /// The orders of the last hour, of which there are at most [`ORDERS_PER_HOUR`].
@@ -110,6 +145,16 @@ mod tests {
         assert_eq!(suggested(window(50, 52), dates(90), 0.5), DAY * 1051);
         assert_eq!(suggested(window(0, 1), dates(90), 0.0), DAY * 1000);
         assert_eq!(suggested(window(88, 100), dates(90), 1.0), DAY * 1081);
+    }
+
+    #[test]
+    fn a_status_is_renewed_at_half_of_its_validity_or_of_what_is_left_of_it() {
+        let (start, end) = (DAY * 1000, DAY * 1004);
+        assert_eq!(half_of(start, end, start, 0.0), DAY * 1002);
+        assert!(half_of(start, end, start, 1.0) < DAY * 1003);
+        assert_eq!(half_of(start, end, DAY * 1003, 0.0), DAY * 1003 + DAY / 2);
+        let short = start + Duration::from_secs(10);
+        assert_eq!(half_of(start, short, start, 0.0), start + FIRST_STATUS);
     }
 
     #[test]

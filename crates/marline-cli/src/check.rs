@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use marline::{Runtime, TokioRuntime};
-use marline_certificates::Wanted;
+use marline_certificates::{Wanted, kept_status};
 use marline_http::proxy::{UpstreamMetrics, UpstreamUrl};
 use marline_http::server::Identity;
 use marline_site::{Require, Rules, SiteClients, SiteConfig, identities, sites};
@@ -57,6 +57,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     sites(&of_file, &clients, &UpstreamMetrics::default())
         .map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
+    let state = file.state.clone().or_else(state::default_directory);
     if file.cert.is_some() || file.key.is_some() {
         let (Some(cert), Some(key)) = (&file.cert, &file.key) else {
             let message = "`cert` and `key` belong together; set both";
@@ -65,6 +66,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         let identity = Identity::from_pem_files(cert, key);
         let identity = identity.map_err(|error| failed(error.to_string()))?;
         out!("certificate {}{}\n", cert.display(), validity(&identity));
+        print_status(&identity, state.as_deref());
     }
     let listen = match listen.as_slice() {
         [] => LISTEN.to_string(),
@@ -83,7 +85,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(keys) = &file.quic_lb {
         keys.open()?;
     }
-    let state = file.state.clone().or_else(state::default_directory);
     for (index, site) in of_file.iter().enumerate() {
         let wanted = wanted.iter().find(|one| one.site == index);
         print_site(site, wanted.map(|one| &one.wanted), state.as_deref())?;
@@ -119,15 +120,20 @@ fn print_site(
         if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
             print_message(&format!("{}: {validity}", files.cert.display()));
         }
+        print_status(&identity, state);
     }
     if let Some(wanted) = wanted {
         let issued = state.map(|state| wanted.issued(state)).transpose();
         let issued = issued.map_err(|error| Failure::Failed(error.to_string()))?;
-        let until = match issued.flatten() {
-            Some(identity) => validity(&identity),
+        let issued = issued.flatten();
+        let until = match &issued {
+            Some(identity) => validity(identity),
             None => ", not yet issued".to_owned(),
         };
         out!("    certificate of {}{until}\n", wanted.acme().directory);
+        if let Some(identity) = &issued {
+            print_status(identity, state);
+        }
     }
     if let Some(files) = &site.client_certificates {
         let (require, ca) = (files.require.name(), files.ca.display());
@@ -152,6 +158,22 @@ fn print_site(
     };
     out!("    {otherwise}{}\n", described(&site.rules, "404"));
     Ok(())
+}
+
+/// Prints the status that is stapled to handshakes with a certificate that asks for it.
+fn print_status(identity: &Identity, state: Option<&Path>) {
+    let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
+    let Some(kept) = kept_status(identity, state, now.unwrap_or_default()) else {
+        return;
+    };
+    match (kept.problem, kept.status) {
+        (Some(problem), _) => print_message(&format!(
+            "the certificate of {} asks to be stapled, but {problem}",
+            kept.name
+        )),
+        (None, Some(status)) => out!("    stapled status: {status}\n"),
+        (None, None) => out!("    stapled status: not yet received\n"),
+    }
 }
 
 /// The end of the validity of a certificate.

@@ -1,12 +1,15 @@
 //! The certificates that a server obtains by itself.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use marline::TokioRuntime;
 use marline_certificates::{
-    AcmeConfig, CertificateError, Certificates, Challenge, Prepared, SiteAcme, Wanted,
+    AcmeConfig, CertificateError, Certificates, Challenge, Prepared, SiteAcme, Stapling, Wanted,
 };
-use marline_http::server::{Challenges, Identity, NamedIdentity, StateDirectory};
+use marline_http::server::{
+    Challenges, Identity, MetricsSource, NamedIdentity, ServerConfig, StateDirectory,
+};
 use marline_site::SiteConfig;
 
 use crate::failure::{Failure, print_message};
@@ -71,8 +74,10 @@ pub(crate) fn wanted(
 }
 
 /// The certificates of a server from one configuration to the next.
+#[derive(Clone)]
 pub(super) struct OpenCertificates {
     pub(super) challenges: Challenges,
+    pub(super) stapling: Stapling,
     /// None without a state directory.
     certificates: Option<Certificates>,
 }
@@ -84,8 +89,10 @@ impl OpenCertificates {
         has_http: bool,
     ) -> Result<Self, Failure> {
         let challenges = Challenges::default();
-        let runtime = TokioRuntime::current()
-            .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+        let failed = |error: &dyn Display| Failure::Failed(format!("cannot start: {error}"));
+        let runtime = Arc::new(TokioRuntime::current().map_err(|error| failed(&error))?);
+        let stapling = Stapling::new(state.cloned(), Arc::clone(&runtime) as _);
+        let stapling = stapling.map_err(|error| failed(&error))?;
         let mut kinds = vec![Challenge::TlsAlpn];
         if has_http {
             kinds.insert(0, Challenge::Http);
@@ -93,21 +100,54 @@ impl OpenCertificates {
         let certificates = state.map(|state| {
             Certificates::new(
                 Arc::clone(state),
-                Arc::new(runtime),
+                runtime,
                 challenges.clone(),
+                stapling.clone(),
                 kinds,
                 print_message,
             )
         });
         Ok(Self {
             challenges,
+            stapling,
             certificates,
         })
     }
 
-    /// The certificates, if there can be some.
-    pub(super) fn get(&self) -> Option<&Certificates> {
-        self.certificates.as_ref()
+    /// What they report.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = Arc<dyn MetricsSource>> {
+        let certificates = self.certificates.clone();
+        let certificates = certificates.map(|one| Arc::new(one) as Arc<dyn MetricsSource>);
+        let stapling: Arc<dyn MetricsSource> = Arc::new(self.stapling.clone());
+        certificates.into_iter().chain([stapling])
+    }
+
+    /// Obtains these certificates from now on, and the status of all `identities` that ask for it.
+    pub(super) fn apply(&self, prepared: Prepared, identities: Vec<Identity>) {
+        if let Some(certificates) = &self.certificates {
+            certificates.apply(prepared);
+        }
+        self.stapling.apply(identities);
+    }
+
+    /// Does so until it is dropped.
+    pub(super) async fn run(self) {
+        let obtaining = async {
+            if let Some(certificates) = self.certificates {
+                certificates.run().await;
+            }
+        };
+        tokio::join!(obtaining, self.stapling.run());
+    }
+
+    /// The certificates of a server, to which what is known of their status is stapled.
+    pub(super) fn stapled(&self, config: &ServerConfig) -> Vec<Identity> {
+        let named = config.named_identities.iter().map(|one| &one.identity);
+        let all: Vec<_> = named.chain(&config.identity).cloned().collect();
+        for identity in &all {
+            self.stapling.prepare(identity);
+        }
+        all
     }
 
     /// The certificates `wanted`, each that of `until_then` until it is issued.

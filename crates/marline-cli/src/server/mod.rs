@@ -273,6 +273,7 @@ async fn serve<S: Serving>(
         server: mut config,
         certificates: prepared,
     } = first.config(&kept)?;
+    let identities = kept.certificates.stapled(&config);
     #[cfg(feature = "tracing")]
     first.flags.log.start(&mut config.quic);
     config.state.clone_from(&kept.state);
@@ -318,17 +319,14 @@ async fn serve<S: Serving>(
     for address in server.local_addrs() {
         error_log.announce(&format!("listening on https://{address}"));
     }
-    let renewing = kept.certificates.get().cloned();
-    let renewing = renewing.map(|certificates| {
-        certificates.apply(prepared);
-        AbortOnDrop(tokio::spawn(certificates.run()))
-    });
+    kept.certificates.apply(prepared, identities);
+    let renewing = AbortOnDrop(tokio::spawn(kept.certificates.clone().run()));
     manager.started("https", &server);
     let upgrader = Upgrader {
         servers,
         secret,
         manager: manager.clone(),
-        renewing: renewing.as_ref().map(|renewing| renewing.0.abort_handle()),
+        renewing: Some(renewing.0.abort_handle()),
     };
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
@@ -346,12 +344,11 @@ async fn serve<S: Serving>(
         }
         let error_log = wanted.flags.logs.open_error_log()?;
         let log = config.access_log.clone();
+        let identities = kept.certificates.stapled(&config);
         let replaced = handle.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
         error_log.install();
-        if let Some(certificates) = kept.certificates.get() {
-            certificates.apply(prepared);
-        }
+        kept.certificates.apply(prepared, identities);
         *lock(&current_log) = log;
         Ok(())
     }));
@@ -581,9 +578,7 @@ impl<S: Serving> Wanted<S> {
                 .more_metrics
                 .push(Arc::clone(serving.upstreams()) as _);
         }
-        if let Some(certificates) = kept.certificates.get() {
-            config.more_metrics.push(Arc::new(certificates.clone()));
-        }
+        config.more_metrics.extend(kept.certificates.metrics());
         config.access_log = flags.logs.open_access_log()?;
         config.tls_min = flags.tls_min.unwrap_or_default();
         config.limits = tables.limits.clone();

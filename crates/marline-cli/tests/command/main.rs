@@ -41,6 +41,8 @@ mod service;
 mod signal;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(unix)]
+mod stapling;
 #[cfg(target_os = "linux")]
 mod upgrade;
 mod upstreams;

@@ -35,6 +35,14 @@ impl<T> Replaceable<T> {
         self.replace_shared(Arc::new(value));
     }
 
+    /// Replaces it by what `change` makes of it, if that is something, before anyone else does.
+    pub(super) fn update(&self, change: impl FnOnce(&T) -> Option<T>) {
+        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(new) = change(&value) {
+            *value = Arc::new(new);
+        }
+    }
+
     pub(super) fn replace_shared(&self, value: Arc<T>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
     }

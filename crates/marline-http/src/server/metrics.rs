@@ -30,7 +30,7 @@ pub use self::sites::SiteName;
 use self::transport::{TransportMetrics, Watched};
 use super::access_log::AccessLog;
 use super::exposition::head;
-use super::monitor::{Connections, UpstreamHealth};
+use super::monitor::{Connections, StatusHealth, UpstreamHealth};
 use super::record::Recorder;
 use super::resources::Resources;
 use crate::TlsVersion;
@@ -49,6 +49,11 @@ pub trait MetricsSource: fmt::Debug + Send + Sync {
 
     /// Whether each application is expected to answer, if there are any.
     fn upstreams(&self) -> Vec<UpstreamHealth> {
+        Vec::new()
+    }
+
+    /// The status of each certificate that asks to be stapled, if there are any.
+    fn statuses(&self) -> Vec<StatusHealth> {
         Vec::new()
     }
 }
@@ -238,6 +243,12 @@ impl Metrics {
     pub(super) fn upstreams(&self) -> Vec<UpstreamHealth> {
         let more = self.more.get().into_iter().flatten();
         more.flat_map(|more| more.upstreams()).collect()
+    }
+
+    /// The status of each certificate that asks to be stapled.
+    pub(super) fn statuses(&self) -> Vec<StatusHealth> {
+        let more = self.more.get().into_iter().flatten();
+        more.flat_map(|more| more.statuses()).collect()
     }
 
     /// A request was malformed or too large.

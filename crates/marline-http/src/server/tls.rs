@@ -17,7 +17,7 @@ use rustls::sign::CertifiedKey;
 use time::OffsetDateTime;
 
 use super::current::Replaceable;
-use super::{ClientCertificates, ServerConfig};
+use super::{CertificateStatus, ClientCertificates, ServerConfig, StatusQuery};
 use crate::HostPattern;
 use crate::file::read_regular_file;
 use crate::pem::{self, Dates, PemProblem, Validity};
@@ -35,7 +35,7 @@ struct Material {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     pin: Option<String>,
-    /// Both as TLS needs them, once a server uses them.
+    /// Both as TLS needs them, with the status that is stapled, once a server uses them.
     certified: OnceLock<Arc<CertifiedKey>>,
 }
 
@@ -132,15 +132,15 @@ impl Identity {
         )
     }
 
-    /// Replaces certificate and key by the present ones of `other`: handshakes that begin from now on have them, in every server
+    /// Replaces certificate, key and stapled status by the present ones of `other`: handshakes that begin from now on have them, in every server
     /// with this identity or a clone of it. Open connections stay.
     ///
     /// # Errors
     /// [`IdentityError::Mismatch`]; nothing has changed.
     pub fn replace(&self, other: &Self) -> Result<(), IdentityError> {
-        let with = other.detached();
-        with.certified()?;
-        self.0.replace_shared(with.0.get());
+        other.certified()?;
+        // Shared material is never changed: it is replaced as a whole.
+        self.0.replace_shared(other.0.get());
         Ok(())
     }
 
@@ -254,6 +254,37 @@ impl Identity {
     /// The certificates, leaf first.
     pub fn chain(&self) -> Vec<CertificateDer<'static>> {
         self.0.get().chain.clone()
+    }
+
+    /// The question for the status of the first certificate, if it asks to be stapled (RFC 7633).
+    pub fn status_query(&self) -> Option<StatusQuery> {
+        StatusQuery::of(&self.0.get().chain)
+    }
+
+    /// Staples `status` to handshakes that begin from now on, in every server with this identity or a clone of it; without one, or
+    /// with that of another certificate, nothing.
+    ///
+    /// # Errors
+    /// [`IdentityError::Mismatch`]; nothing has changed.
+    pub fn staple(&self, status: Option<&CertificateStatus>) -> Result<(), IdentityError> {
+        self.certified()?;
+        self.0.update(|material| {
+            let status =
+                status.filter(|status| material.chain.first() == Some(status.certificate()));
+            let response = status.map(|status| status.response().to_vec());
+            let certified = material.certified.get()?;
+            (certified.ocsp != response).then(|| Material {
+                chain: material.chain.clone(),
+                key: material.key.clone_key(),
+                pin: material.pin.clone(),
+                certified: Arc::new(CertifiedKey {
+                    ocsp: response,
+                    ..(**certified).clone()
+                })
+                .into(),
+            })
+        });
+        Ok(())
     }
 
     /// The certificate with its key, as TLS needs them.

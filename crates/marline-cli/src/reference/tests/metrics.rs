@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::MemoryStore;
 use marline::{MultipathConfig, TokioRuntime};
-use marline_certificates::Certificates;
+use marline_certificates::{Certificates, Stapling};
 use marline_http::client::{Client, ClientConfig};
 use marline_http::proxy::{PipeMetrics, ProxyConfig, UpstreamMetrics, reverse_proxy};
 use marline_http::server::{
@@ -107,10 +107,12 @@ fn certificates() -> Certificates {
     let directory = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(directory.path(), Duration::ZERO).unwrap();
     let runtime = Arc::new(TokioRuntime::current().unwrap());
+    let stapling = Stapling::new(None, runtime.clone()).unwrap();
     Certificates::new(
         Arc::new(state),
         runtime,
         Challenges::default(),
+        stapling,
         Vec::new(),
         |_| {},
     )

@@ -197,6 +197,19 @@ struct Health {
     version: &'static str,
     uptime_s: f64,
     upstreams: Vec<UpstreamHealth>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ocsp: Vec<StatusHealth>,
+}
+
+/// The status of a certificate that asks to be stapled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct StatusHealth {
+    /// A name of the certificate.
+    pub certificate: String,
+    /// The status that is stapled, with its end.
+    pub stapled: Option<String>,
+    /// The reason why the last attempt to get a newer one failed.
+    pub problem: Option<String>,
 }
 
 /// Whether an application is expected to answer by a site. Sites can have different views of one that they share.
@@ -223,6 +236,7 @@ fn health(context: &Context) -> Response<Body> {
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: up.as_secs_f64(),
         upstreams: context.metrics.upstreams(),
+        ocsp: context.metrics.statuses(),
     };
     let text = serde_json::to_string(&health).unwrap_or_default();
     page(status, JSON, text)
