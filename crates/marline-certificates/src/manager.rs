@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marline::Runtime;
+use marline_http::log::{Level, Subject, emit};
 use marline_http::server::{Challenges, Identity, StateDirectory};
 use tokio::sync::Notify;
 
@@ -28,7 +29,6 @@ struct Inner {
     stapling: Stapling,
     /// The challenges that the server can answer, the preferred one first.
     kinds: Vec<Challenge>,
-    report: fn(&str),
     managed: Mutex<Vec<Arc<Managed>>>,
     changed: Notify,
     orders: AtomicU64,
@@ -119,16 +119,20 @@ impl Managed {
     }
 }
 
+/// Logs a message for the operator.
+fn report(level: Level, text: &str) {
+    emit(level, Subject::Tls, text);
+}
+
 impl Certificates {
     /// Without certificates so far. They are kept in `state`; `challenges` are those of the server, which can answer `kinds` of
-    /// them; `report` prints a message for the operator.
+    /// them. Messages go to the [log](marline_http::log) of the process.
     pub fn new(
         state: Arc<StateDirectory>,
         runtime: Arc<dyn Runtime>,
         challenges: Challenges,
         stapling: Stapling,
         kinds: Vec<Challenge>,
-        report: fn(&str),
     ) -> Self {
         Self(Arc::new(Inner {
             store: Store::new(state),
@@ -136,7 +140,6 @@ impl Certificates {
             challenges,
             stapling,
             kinds,
-            report,
             managed: Mutex::default(),
             changed: Notify::new(),
             orders: AtomicU64::new(0),
@@ -186,11 +189,14 @@ impl Certificates {
         for one in &prepared.0 {
             one.plan().ask_at = Duration::ZERO;
             if !one.plan().is_issued {
-                (self.0.report)(&format!(
-                    "{} is served with another certificate until {} has issued one",
-                    one.wanted.names().join(", "),
-                    one.wanted.acme().directory
-                ));
+                report(
+                    Level::Information,
+                    &format!(
+                        "{} is served with another certificate until {} has issued one",
+                        one.wanted.names().join(", "),
+                        one.wanted.acme().directory
+                    ),
+                );
             }
         }
         *self
@@ -259,10 +265,13 @@ impl Certificates {
                 };
                 attempts.failed.insert(one.file.clone(), next);
                 let _ = self.0.store.keep_attempts(&attempts);
-                return (self.0.report)(&format!(
-                    "the certificate of {} waits: there have been many orders within an hour",
-                    one.name()
-                ));
+                return report(
+                    Level::Warning,
+                    &format!(
+                        "the certificate of {} waits: there have been many orders within an hour",
+                        one.name()
+                    ),
+                );
             }
         };
         let mut attempts = self.0.store.attempts();
@@ -278,15 +287,18 @@ impl Certificates {
                     .failed
                     .insert(one.file.clone(), Failed { times, next });
                 one.plan().succeeded = Some(false);
-                (self.0.report)(&format!(
-                    "no certificate for {}: {error}; the next attempt is in {} minutes",
-                    one.wanted.names().join(", "),
-                    wait.as_secs().div_ceil(60)
-                ));
+                report(
+                    Level::Error,
+                    &format!(
+                        "no certificate for {}: {error}; the next attempt is in {} minutes",
+                        one.wanted.names().join(", "),
+                        wait.as_secs().div_ceil(60)
+                    ),
+                );
             }
         }
         if let Err(error) = self.0.store.keep_attempts(&attempts) {
-            (self.0.report)(&error.to_string());
+            report(Level::Error, &error.to_string());
         }
     }
 
@@ -330,11 +342,14 @@ impl Certificates {
             ask_at: Duration::ZERO,
             succeeded: Some(true),
         };
-        (self.0.report)(&format!(
-            "{} has a new certificate of {}",
-            one.wanted.names().join(", "),
-            acme.directory
-        ));
+        report(
+            Level::Information,
+            &format!(
+                "{} has a new certificate of {}",
+                one.wanted.names().join(", "),
+                acme.directory
+            ),
+        );
         self.0.store.keep(&one.file, one.wanted.names(), &issued)
     }
 
@@ -369,10 +384,13 @@ impl Certificates {
         if !authorities.contains_key(&account) {
             let opened = Authority::open(acme, &self.0.store).await?;
             if let Some(terms) = opened.agreed() {
-                (self.0.report)(&format!(
-                    "made an account at {}, which agrees to its terms of service: {terms}",
-                    acme.directory
-                ));
+                report(
+                    Level::Information,
+                    &format!(
+                        "made an account at {}, which agrees to its terms of service: {terms}",
+                        acme.directory
+                    ),
+                );
             }
             authorities.insert(account.clone(), opened);
         }

@@ -1,5 +1,7 @@
 //! `marline check`.
 
+mod writable;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,8 +13,8 @@ use marline_site::{Require, Rules, SiteClients, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
-use crate::server::{Account, certificates, check_rotation, name_site, state};
-use crate::{proxy, serve};
+use crate::server::{self, Account, Privileges, certificates, check_rotation, name_site, state};
+use crate::{in_runtime, proxy, serve};
 
 /// Check a configuration file, and say what it means
 ///
@@ -31,22 +33,48 @@ pub(crate) struct Arguments {
     proxy: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+/// Checks it as the user who is to serve.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let file = read(&arguments)?;
+    let account = Account::find(file.user.as_deref(), file.group.as_deref())?;
+    // There are no threads before the runtime.
+    let privileges = match account {
+        Some(account) if account.is_within_reach() => account.assume()?,
+        Some(_) => {
+            let user = file.user.as_deref().unwrap_or_default();
+            print_message(&format!(
+                "whether {user} may open the files was not tried; only root can, as by sudo"
+            ));
+            Privileges::unchanged()
+        }
+        None => Privileges::unchanged(),
+    };
+    let checked = in_runtime(check(arguments));
+    checked.map_err(|failure| privileges.explain(failure))
+}
+
+fn read(arguments: &Arguments) -> Result<ConfigFile, Failure> {
     let verb = match arguments.proxy {
         true => FileKeys::Proxy,
         false => FileKeys::Serve,
     };
-    let file = ConfigFile::read(&arguments.file, verb)?;
-    if let Some(place) = &file.log_rotate_place {
-        check_rotation(place, file.access_log.iter().chain(&file.error_log))?;
+    ConfigFile::read(&arguments.file, verb)
+}
+
+async fn check(arguments: Arguments) -> Result<(), Failure> {
+    // Again: the user has to read it at each reload.
+    let file = read(&arguments)?;
+    if file.log_rotate.is_some() {
+        let place = file.place("log_rotate");
+        check_rotation(&place, file.access_log.iter().chain(&file.error_log))?;
     }
+    writable::check(&file)?;
     let failed = |error: String| Failure::Failed(error);
     let mut of_file = match arguments.proxy {
         true => proxy::sites(file.proxy.clone())?,
         false => serve::sites(file.dir.as_deref(), file.follow_links, &file.sites)?,
     };
     name_site(&mut of_file, &file.names)?;
-    Account::find(file.user.as_deref(), file.group.as_deref())?;
     let wanted = certificates::wanted(&of_file, file.acme.as_ref())?;
     let (mut listen, mut redirect_http) = (file.listen.clone(), file.redirect_http);
     if !wanted.is_empty() {
@@ -54,6 +82,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     // Opens everything that the sites name.
     let clients = SiteClients::of(&of_file).map_err(|error| failed(error.to_string()))?;
+    for list in server::expired_lists(clients.rules()) {
+        print_message(&list);
+    }
     sites(&of_file, &clients, &UpstreamMetrics::default())
         .map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
@@ -64,7 +95,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             return Err(Failure::Usage(message.to_owned()));
         };
         let identity = Identity::from_pem_files(cert, key);
-        let identity = identity.map_err(|error| failed(error.to_string()))?;
+        let identity =
+            identity.map_err(|error| failed(format!("{}: {error}", file.place("cert"))))?;
         out!("certificate {}{}\n", cert.display(), validity(&identity));
         print_status(&identity, state.as_deref());
     }

@@ -1,5 +1,6 @@
 //! The settings of a server in a TOML file. Flags of the command line override them.
 
+mod foreign;
 mod history;
 mod quic_lb;
 mod short_table;
@@ -10,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
 use marline::settings::{Derived, FieldValue, Value, keys};
-use marline::settings::{Domain, Field, List, Row, Settings, Table, Tables, field, rows};
+use marline::settings::{
+    Domain, Field, List, RawValue, Row, Settings, Table, Tables, apply, field, rows,
+};
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_certificates::AcmeConfig;
 use marline_http::log::{Level, LogOutput, LogRotation};
@@ -64,8 +67,6 @@ pub(crate) struct ConfigFile {
     pub(crate) error_log: Option<LogOutput>,
     pub(crate) error_log_level: Option<Level>,
     pub(crate) log_rotate: Option<LogRotation>,
-    /// The file and the line of `log_rotate`, with its name.
-    pub(crate) log_rotate_place: Option<String>,
     pub(crate) compress: Option<bool>,
     pub(crate) follow_links: bool,
     pub(crate) cleartext: bool,
@@ -79,6 +80,8 @@ pub(crate) struct ConfigFile {
     pub(crate) endpoint: Option<WrittenTable>,
     /// The keys of [`TransportConfig::SETTINGS`].
     pub(crate) transport: WrittenTable,
+    /// The whole file.
+    written: WrittenTable,
 }
 
 /// The verb that a file configures; keys of another verb are refused.
@@ -334,13 +337,13 @@ impl ConfigFile {
         if verb == FileKeys::Serve && written.has(&["proxy"]) {
             let place = written.place(&["proxy"]);
             return Err(format!(
-                "{place}: [proxy] is for `marline proxy`, and `marline serve` serves a directory; leave it out, or run `marline proxy --config {name}`"
+                "{place}: [proxy] is for `marline proxy`, and `marline serve` serves a directory; leave it out, or run `marline proxy --config {name}`, and `marline check --proxy {name}`"
             ));
         }
         if verb == FileKeys::Proxy && written.has(&["site"]) {
             let place = written.place(&["site"]);
             return Err(format!(
-                "{place}: [[site]] is for `marline serve`, which passes requests on as well; run `marline serve --config {name}`"
+                "{place}: [[site]] is for `marline serve`, which passes requests on as well; run `marline serve --config {name}`, and `marline check {name}`"
             ));
         }
         written.refuse_unknown(&own.chain(tables).chain(of_transport).collect::<Vec<_>>())?;
@@ -381,9 +384,8 @@ impl ConfigFile {
                 route.written = written.written_at(&["site", &number, "route", &of_site]);
             }
         }
-        if file.log_rotate.is_some() {
-            let key = "log_rotate";
-            file.log_rotate_place = Some(format!("{}: {key}", written.place(&[key])));
+        for (site, number) in file.sites.iter_mut().zip(1..) {
+            inherit_proxy(&written, site, &format!("[{number}]"))?;
         }
         if file.trusted.networks.is_empty() {
             let keys = ["proxy_protocol", "client_field"];
@@ -394,8 +396,47 @@ impl ConfigFile {
                 ));
             }
         }
+        file.written = written;
         Ok(file)
     }
+
+    /// The file and the line of `key`, and its name.
+    pub(crate) fn place(&self, key: &str) -> String {
+        format!("{}: {key}", self.written.place(&[key]))
+    }
+}
+
+/// Has the applications of routes start from the settings in `proxy` of `site`, which is the one with this `number`.
+fn inherit_proxy(
+    written: &WrittenTable,
+    site: &mut SiteConfig,
+    number: &str,
+) -> Result<(), String> {
+    let Some(of_site) = &site.rules.proxy else {
+        return Ok(());
+    };
+    let mut is_inherited = false;
+    for (route, of_site_number) in site.routes.iter_mut().zip(1..) {
+        let Some(of_route) = route.rules.proxy.as_mut() else {
+            continue;
+        };
+        is_inherited |= !of_route.upstreams.is_empty();
+        let mut merged = ProxyConfig {
+            upstreams: std::mem::take(&mut of_route.upstreams),
+            ..of_site.clone()
+        };
+        let of_site_number = format!("[{of_site_number}]");
+        let path = ["site", number, "route", &of_site_number, "proxy"];
+        if let Some(RawValue::Table(entries)) = written.value(&path) {
+            // They were read before.
+            apply(ProxyConfig::SETTINGS, &mut merged, entries).map_err(|why| why.to_string())?;
+        }
+        *of_route = merged;
+    }
+    if is_inherited && of_site.upstreams.is_empty() {
+        site.rules.proxy = None;
+    }
+    Ok(())
 }
 
 /// The text of the file at `path`, which may have [`MAX_SIZE`] bytes.
@@ -529,6 +570,70 @@ mod tests {
         ] {
             assert!(read(text).is_ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn keys_of_other_servers_are_answered_with_what_to_write() {
+        for (text, words) in [
+            ("[[site]]\nproxy_pass = 'http://a:1'", "write to = "),
+            ("[[site]]\nserver_name = 'a'", "write names = "),
+            ("[[site]]\nroot = '.'", "write dir = "),
+            (
+                "[[site]]\nlisten = 443",
+                "write listen at the top of the file",
+            ),
+            ("[[site]]\nssl-certificate = 'a'", "write cert = "),
+            ("[[site]]\ntry_files = 'a'", "write try = "),
+            (
+                "[[site]]\n[[site.location]]\npath = '/'",
+                "write [[site.route]]",
+            ),
+            (
+                "[http]\nkeepalive_timeout = '5s'",
+                "write idle_timeout in [http]",
+            ),
+            ("dir = '.'\nencode = 'gzip'", "write compress = "),
+            ("dir = '.'\nreverse_proxy = 'a:1'", "write to = "),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("site.toml:2: "), "{text}: {error}");
+            assert!(
+                error.contains("unknown key") && error.contains(words),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn applications_of_routes_have_the_settings_of_their_site() {
+        let route = "[[site.route]]\npath = '/a'\nto = 'http://a:1'\n";
+        let own = "[site.route.proxy]\nretries = 0\nconnect_timeout = '5s'\n";
+        let of_site = "[site.proxy]\nretries = 7\nconnect_timeout = '3s'\nhealth_path = '/up'\n";
+        let file = read(&format!(
+            "[[site]]\ndir = '.'\n{of_site}{route}{route}{own}"
+        ))
+        .unwrap();
+        let site = &file.sites[0];
+        assert!(site.rules.proxy.is_none(), "it is for the routes");
+        let proxies = site
+            .routes
+            .iter()
+            .map(|route| route.rules.proxy.as_ref().unwrap());
+        let settings: Vec<_> = proxies
+            .map(|proxy| {
+                assert_eq!(proxy.upstreams.len(), 1);
+                assert!(proxy.health_path.is_some());
+                (proxy.retries, proxy.connect_timeout.as_secs())
+            })
+            .collect();
+        assert_eq!(settings, [(7, 3), (0, 5)]);
+        let file = read(&format!("[[site]]\ndir = '.'\n{of_site}")).unwrap();
+        let metrics = marline_http::proxy::UpstreamMetrics::default();
+        let clients = marline_site::SiteClients::default();
+        let error = marline_site::sites(&file.sites, &clients, &metrics).unwrap_err();
+        let error = error.to_string();
+        let expected = "site.toml:3: proxy: the site without names has `proxy`, which needs `to`";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

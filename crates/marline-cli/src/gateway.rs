@@ -186,11 +186,14 @@ async fn serve(
     if !origin.takes_over() {
         refuse_unused(&given, server.local_addrs())?;
     }
+    // At those that are left, nobody would accept.
+    drop(given);
     let upgrader = Upgrader {
         servers: vec![server.handle()],
         secret: origin.secret(),
         manager: manager.clone(),
         renewing: None,
+        pid_file: None,
     };
     origin.take_over(&upgrader.servers).await?;
     for address in server.metrics_addrs() {

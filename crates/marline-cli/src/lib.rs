@@ -78,7 +78,7 @@ pub fn main() -> ExitCode {
             server::given::take().and_then(|given| in_runtime(gateway::run(arguments, given)))
         }
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
-        Verb::Check(arguments) => in_runtime(check::run(arguments)),
+        Verb::Check(arguments) => check::run(arguments),
         Verb::Get(arguments) => in_runtime(get::run(*arguments)),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),

@@ -361,6 +361,9 @@ pub const UPSTREAM_STREAM_WINDOW: u32 = 128 * 1024;
 /// photographs. All together are in [`MAX_BUFFERED_BYTES`].
 pub const MAX_BUFFERED_UPLOAD: u64 = 64 << 20;
 
+/// The least time for an answer of an application over HTTP/3 that was not there a short time ago: it may be busy as it starts.
+pub const LEAST_UPSTREAM_ANSWER: Duration = Duration::from_millis(500);
+
 /// The least time without a packet of an application over HTTP/3 after which its connection has ended: a lost packet is sent again
 /// several times within it.
 pub const LEAST_UPSTREAM_SILENCE: Duration = Duration::from_secs(3);

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, Response};
+use marline_http::server::Refusal;
 use marline_http::{Body, Network};
 
-use crate::answers::plain;
+use crate::answers::refused;
 use crate::config::Rules;
 use crate::error::SiteError;
 use crate::rate::RateLimit;
@@ -55,7 +56,7 @@ impl Access {
     ) -> Result<(), Response<Body>> {
         let is_among = |networks: &[Network]| networks.iter().any(|one| one.contains(client));
         if is_among(&self.deny) || (!self.allow.is_empty() && !is_among(&self.allow)) {
-            return Err(plain(StatusCode::FORBIDDEN, "Forbidden\n"));
+            return Err(refused(Refusal::Network, "Forbidden\n"));
         }
         // Before passwords, which take time to check.
         if let Some(wait) = self
@@ -63,7 +64,7 @@ impl Access {
             .as_ref()
             .and_then(|rate| rate.refuse(client, headers))
         {
-            let mut response = plain(StatusCode::TOO_MANY_REQUESTS, "Too many requests\n");
+            let mut response = refused(Refusal::Rate, "Too many requests\n");
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
             return Err(response);
@@ -78,10 +79,7 @@ impl Access {
         if is_known {
             return Ok(());
         }
-        let mut response = plain(
-            StatusCode::UNAUTHORIZED,
-            "A name and a password are needed\n",
-        );
+        let mut response = refused(Refusal::NoPassword, "A name and a password are needed\n");
         let headers = response.headers_mut();
         headers.insert(WWW_AUTHENTICATE, self.realm.clone());
         Err(response)

@@ -1,8 +1,10 @@
 //! Certificates that sites ask their clients for.
 
-use http::{Request, StatusCode};
-use marline_http::server::{ClientCertificates, ClientRules, TlsClient};
+use http::{Request, Response};
+use marline_http::Body;
+use marline_http::server::{ClientCertificates, ClientRules, Refusal, TlsClient};
 
+use crate::answers::refused;
 use crate::client_certificates::Require;
 use crate::config::{RouteConfig, SiteConfig};
 use crate::error::SiteError;
@@ -105,25 +107,21 @@ impl Needed {
         of_route.is_some_and(|route| route.require == Require::Always)
     }
 
-    /// Whether `request` may be answered, which needs a certificate if its route `needs_one`.
-    ///
-    /// # Errors
-    /// The status and the reason: its connection was asked for other certificates (RFC 9110, section 15.5.20), or has none.
-    pub(crate) fn admit<B>(
+    /// The response to `request` if it may not be answered, because its connection was asked for other certificates (RFC 9110, section
+    /// 15.5.20), or its route `needs_one` and it has none.
+    pub(crate) fn refusal<B>(
         &self,
         request: &Request<B>,
         needs_one: bool,
-    ) -> Result<(), (StatusCode, &'static str)> {
+    ) -> Option<Response<Body>> {
         let none = TlsClient::default();
         let client = request.extensions().get().unwrap_or(&none);
         if !client.was_asked_for(self.asked.as_ref()) {
             let text = "This connection was not asked for the certificate that this site needs\n";
-            return Err((StatusCode::MISDIRECTED_REQUEST, text));
+            return Some(refused(Refusal::OtherCertificates, text));
         }
-        if (self.is_required || needs_one) && client.certificate().is_none() {
-            let text = "This needs a valid certificate of the client\n";
-            return Err((StatusCode::FORBIDDEN, text));
-        }
-        Ok(())
+        let is_missing = (self.is_required || needs_one) && client.certificate().is_none();
+        let text = "This needs a valid certificate of the client\n";
+        is_missing.then(|| refused(Refusal::NoCertificate, text))
     }
 }

@@ -159,12 +159,18 @@ impl Rules {
     pub(crate) fn handlers(&self) -> Vec<(&'static str, Handler)> {
         let all = [
             ("dir", Handler::Files, self.dir.is_some()),
-            ("to", Handler::Applications, self.proxy.is_some()),
+            ("to", Handler::Applications, self.applications().is_some()),
             ("redirect", Handler::Redirect, self.redirect.is_some()),
             ("respond", Handler::Fixed, self.respond.is_some()),
         ];
         let set = all.into_iter().filter(|(_, _, is_set)| *is_set);
         set.map(|(key, handler, _)| (key, handler)).collect()
+    }
+
+    /// Where requests are passed on to, if they are.
+    fn applications(&self) -> Option<&ProxyConfig> {
+        let proxy = self.proxy.as_ref();
+        proxy.filter(|proxy| !proxy.upstreams.is_empty())
     }
 
     /// The key whose text has the part that `*` of a path matched, if there is one.
@@ -355,15 +361,21 @@ impl RouteConfig {
 
     /// How messages and summaries name it.
     pub fn title(&self) -> String {
+        match self.paths.is_empty() && self.methods.is_empty() {
+            true => "the route for everything".to_owned(),
+            false => format!("the route {}", self.name()),
+        }
+    }
+
+    /// Its name in logs: methods and paths, or `*` for everything.
+    pub fn name(&self) -> String {
         let paths: Vec<_> = self.paths.iter().map(ToString::to_string).collect();
         let methods: Vec<_> = self.methods.iter().map(ToString::to_string).collect();
-        let what = [methods.join(", "), paths.join(", ")].concat();
-        match (paths.is_empty(), methods.is_empty()) {
-            (true, true) => "the route for everything".to_owned(),
-            (false, false) => {
-                format!("the route {} {}", methods.join(", "), paths.join(", "))
-            }
-            _ => format!("the route {what}"),
+        let parts = [methods.join(", "), paths.join(", ")];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        match parts.is_empty() {
+            true => "*".to_owned(),
+            false => parts.join(" "),
         }
     }
 }

@@ -157,7 +157,7 @@ mod tests {
         let mut passed = plain(StatusCode::NOT_FOUND, "app");
         passed
             .extensions_mut()
-            .insert(PassedOn::to("http://app", None));
+            .insert(PassedOn::to(Some("http://app".to_owned()), None));
         let passed = pages.apply(&Method::GET, passed);
         assert_eq!(passed.headers()[CONTENT_LENGTH], "3");
     }

@@ -8,11 +8,11 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri};
 use marline_http::Body;
-use marline_http::server::{Directory, DirectoryEntry, Site};
+use marline_http::server::{Directory, DirectoryEntry, Refusal, Site};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use tower::ServiceExt;
 
-use crate::answers::plain;
+use crate::answers::{refused, with_text};
 use crate::config::Rules;
 use crate::error::SiteError;
 use crate::paths::RequestPath;
@@ -67,7 +67,7 @@ impl Files {
     ) -> Response<Body> {
         let path = RequestPath::new(request.uri().path());
         if path.is_hidden() && !self.dot_files {
-            return plain(StatusCode::NOT_FOUND, "Not found\n");
+            return refused(Refusal::DotFile, "Not found\n");
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let listing = (self.list && is_read).then(|| request.uri().clone());
@@ -90,7 +90,7 @@ impl Files {
         let parts = Parts::of(&request, host, rest);
         let targets: Vec<_> = self.tried.iter().map(|tried| tried.fill(parts)).collect();
         let (mut head, _) = request.into_parts();
-        let mut response = plain(StatusCode::NOT_FOUND, "Not found\n");
+        let mut response = refused(Refusal::NoFile, "Not found\n");
         for target in targets {
             let Ok(target) = target.parse::<PathAndQuery>() else {
                 continue;
@@ -138,6 +138,17 @@ impl Files {
 
 async fn of(site: &Site, request: Request<Body>) -> Response<Body> {
     let Ok(response) = site.clone().oneshot(request).await;
+    let Some(refusal) = Refusal::of_file(response.status()) else {
+        return response;
+    };
+    let mut response = match refusal {
+        Refusal::NoFile => with_text(response, "Not found\n"),
+        Refusal::Method => with_text(response, "Files are only read\n"),
+        Refusal::OpenFiles => with_text(response, "Too many open files; try again\n"),
+        Refusal::Internal => with_text(response, "The file cannot be read\n"),
+        _ => response,
+    };
+    response.extensions_mut().insert(refusal);
     response
 }
 

@@ -9,11 +9,11 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Limited;
 use marline_http::Body;
 use marline_http::proxy::{UpstreamMetrics, reverse_proxy};
-use marline_http::server::{Site, compressed};
+use marline_http::server::{Refusal, Site, compressed};
 use tower::{ServiceExt, service_fn};
 
 use crate::access::Access;
-use crate::answers::{plain, redirect};
+use crate::answers::{plain, redirect, refused};
 use crate::config::{Handler, Rules};
 use crate::error::SiteError;
 use crate::error_pages::ErrorPages;
@@ -197,7 +197,7 @@ impl Compiled {
         let mut request = match self.max_body {
             Some(max) => limited(request, max).ok_or_else(|| {
                 let text = "The content of the request is too large\n";
-                plain(StatusCode::PAYLOAD_TOO_LARGE, text)
+                refused(Refusal::ContentTooLarge, text)
             })?,
             None => request,
         };
@@ -208,7 +208,7 @@ impl Compiled {
         self.requests.apply_to_request(request.headers_mut());
         if let Some(rewrite) = &self.rewrite {
             let target = rewritten(rewrite, &request, asked);
-            let target = target.ok_or_else(|| plain(StatusCode::BAD_REQUEST, "Bad request\n"))?;
+            let target = target.ok_or_else(|| refused(Refusal::Path, "Bad request\n"))?;
             *request.uri_mut() = target;
         }
         Ok(request)

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use http::header::HOST;
 use http::{Method, Request, Response, StatusCode};
 use marline_http::proxy::UpstreamMetrics;
-use marline_http::server::{Challenges, ClientAddress, Identity, NamedIdentity, Site, SiteName};
+use marline_http::server::{
+    Challenges, ClientAddress, Identity, NamedIdentity, Refusal, RouteName, Site, SiteName,
+};
 use marline_http::{Body, HostPattern};
 use tower::service_fn;
 
-use crate::answers::{plain, redirect};
+use crate::answers::{plain, redirect, refused};
 use crate::clients::{Needed, SiteClients};
 use crate::config::{CertificateFiles, RouteConfig, RouteMethod, Rules, SiteConfig};
 use crate::error::SiteError;
@@ -107,7 +109,7 @@ fn redirected(request: &Request<Body>, port: u16, challenges: &Challenges) -> Re
     }
     let host = host_of(request).map(|host| host_name(&host).to_owned());
     let Some(host) = host.filter(|host| host.parse::<HostPattern>().is_ok()) else {
-        return plain(StatusCode::BAD_REQUEST, "The request names no host\n");
+        return refused(Refusal::Malformed, "The request names no host\n");
     };
     let port = match port {
         443 => String::new(),
@@ -171,6 +173,8 @@ struct ServedSite {
 
 #[derive(Debug)]
 struct Route {
+    /// For the access log.
+    name: RouteName,
     paths: Vec<PathPattern>,
     methods: Vec<RouteMethod>,
     needs_certificate: bool,
@@ -181,16 +185,13 @@ impl Sites {
     async fn answer(&self, request: Request<Body>) -> Response<Body> {
         let Some(client) = request.extensions().get::<ClientAddress>() else {
             // The server always says who asks.
-            return plain(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "No address of a client\n",
-            );
+            return refused(Refusal::Internal, "No address of a client\n");
         };
         let client = client.get().ip();
         let host = host_of(&request).unwrap_or_default();
         let Some(site) = self.site(host_name(&host)) else {
             let text = "This server has no site of this name\n";
-            return plain(StatusCode::MISDIRECTED_REQUEST, text);
+            return refused(Refusal::UnknownSite, text);
         };
         let mut response = site.answer(request, client, host.into()).await;
         response.extensions_mut().insert(site.name.clone());
@@ -252,7 +253,7 @@ impl ServedSite {
         let path = RequestPath::new(request.uri().path());
         if path.has_dot_segments() {
             // Routes and what answers could take it for different paths.
-            return plain(StatusCode::BAD_REQUEST, "The path has . or .. in it\n");
+            return refused(Refusal::Path, "The path has . or .. in it\n");
         }
         let fitting = self
             .routes
@@ -271,7 +272,11 @@ impl ServedSite {
         };
         let response = self.answer_by(route, request, &asked).await;
         let response = match (route, origin_of_route) {
-            (Some(route), Some(origin)) => route.rules.complete(&method, origin, response),
+            (Some(route), Some(origin)) => {
+                let mut response = route.rules.complete(&method, origin, response);
+                response.extensions_mut().insert(route.name.clone());
+                response
+            }
             _ => response,
         };
         self.rules.complete(&method, origin, response)
@@ -284,8 +289,8 @@ impl ServedSite {
         asked: &Asked,
     ) -> Response<Body> {
         let needs_certificate = route.is_some_and(|route| route.needs_certificate);
-        if let Err((status, text)) = self.certificates.admit(&request, needs_certificate) {
-            return plain(status, text);
+        if let Some(response) = self.certificates.refusal(&request, needs_certificate) {
+            return response;
         }
         let request = match self.rules.admit(request, asked).await {
             Ok(request) => request,
@@ -300,7 +305,7 @@ impl ServedSite {
         };
         match answers.or(self.rules.answers.as_ref()) {
             Some(answers) => answers.answer(request, asked).await,
-            None => plain(StatusCode::NOT_FOUND, "Not found\n"),
+            None => refused(Refusal::NoRoute, "Not found\n"),
         }
     }
 }
@@ -308,6 +313,7 @@ impl ServedSite {
 impl Route {
     fn new(config: &RouteConfig, rules: Compiled) -> Self {
         Self {
+            name: RouteName::new(&config.name()),
             paths: config.paths.clone(),
             methods: config.methods.clone(),
             needs_certificate: Needed::by_route(config),

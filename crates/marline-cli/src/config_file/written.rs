@@ -13,6 +13,7 @@ use marline_site::WrittenAt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::foreign;
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
 
 /// The values of a table, with the line of each key.
@@ -145,6 +146,7 @@ impl WrittenTable {
             Some((key, written)) => {
                 let settings = TransportConfig::SETTINGS;
                 let what = misplaced_policy(settings, key, written)
+                    .or_else(|| of_another_server(key, !self.prefix.is_empty()))
                     .unwrap_or_else(|| unknown("key", key, known.iter().copied()));
                 Err(format!("{}: {what}", self.place(&[key])))
             }
@@ -207,9 +209,36 @@ impl WrittenTable {
 
     fn explain(&self, why: &Refused) -> String {
         let path: Vec<_> = why.path.iter().map(String::as_str).collect();
-        let key = dotted(self.full(&path));
-        format!("{}: {key}: {}", self.place(&path), one_line(&why.text))
+        let full = self.full(&path);
+        let written = full.last().filter(|_| why.text.starts_with("unknown key"));
+        let instead = written.and_then(|written| of_another_server(written, full.len() > 1));
+        let text = instead.as_deref().unwrap_or(&why.text);
+        let key = dotted(full);
+        format!("{}: {key}: {}", self.place(&path), one_line(text))
     }
+
+    /// What was written at `path`, if it is there: keys, and members of lists as `[1]`.
+    pub(super) fn value(&self, path: &[&str]) -> Option<&RawValue> {
+        let (first, rest) = path.split_first()?;
+        let (_, value) = self.entries.iter().find(|(key, _)| is_key(key, first))?;
+        rest.iter().try_fold(value, |value, step| match value {
+            RawValue::Table(entries) => {
+                let found = entries.iter().find(|(key, _)| is_key(key, step));
+                found.map(|(_, value)| value)
+            }
+            RawValue::List(members) => {
+                let number = step.strip_prefix('[')?.strip_suffix(']')?;
+                members.get(number.parse::<usize>().ok()?.checked_sub(1)?)
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The message about an unknown key that another server has.
+fn of_another_server(key: &str, is_inside: bool) -> Option<String> {
+    let instead = foreign::instead_of(key, is_inside)?;
+    Some(format!("unknown key \"{}\"; {instead}", quote(key)))
 }
 
 /// A key and the tables that it is in, as messages have it.

@@ -18,7 +18,7 @@ pub(crate) struct Account {
 }
 
 /// The rights of root that are left while sockets are opened.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub(crate) struct Privileges(Option<Account>);
 
@@ -69,6 +69,11 @@ mod linux {
                 uid: user.uid,
                 gid,
             }))
+        }
+
+        /// Whether this process can become this user.
+        pub(crate) fn is_within_reach(&self) -> bool {
+            geteuid().is_root() || (geteuid() == self.uid && getegid() == self.gid)
         }
 
         /// Becomes this user, but for the right to bind ports. There must be no threads yet: children of a thread have its
@@ -133,6 +138,10 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 impl Account {
+    pub(crate) fn is_within_reach(&self) -> bool {
+        false
+    }
+
     /// No account; other systems than Linux have no such rights to give up one after another.
     pub(crate) fn find(user: Option<&str>, group: Option<&str>) -> Result<Option<Self>, Failure> {
         match user.or(group) {
@@ -161,8 +170,13 @@ impl Privileges {
         Self(None)
     }
 
-    /// The name of the user that the process has become.
-    pub(crate) fn user(&self) -> Option<&str> {
-        self.0.as_ref().map(|account| account.user.as_str())
+    /// `failure`, with the user that the process has become.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        match (failure, &self.0) {
+            (Failure::Failed(reason), Some(account)) => {
+                Failure::Failed(format!("{reason} (as the user {})", account.user))
+            }
+            (failure, _) => failure,
+        }
     }
 }

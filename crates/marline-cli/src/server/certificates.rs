@@ -12,7 +12,7 @@ use marline_http::server::{
 };
 use marline_site::SiteConfig;
 
-use crate::failure::{Failure, print_message};
+use crate::failure::Failure;
 use crate::listen::Listen;
 
 /// The addresses of a server that names none: with certificates of an authority, those at which authorities validate names.
@@ -104,7 +104,6 @@ impl OpenCertificates {
                 challenges.clone(),
                 stapling.clone(),
                 kinds,
-                print_message,
             )
         });
         Ok(Self {

@@ -6,13 +6,17 @@ use marline_http::server::GivenSockets;
 
 use crate::failure::Failure;
 
+/// More than one server has workers.
+const MAX_SOCKETS: usize = 4096;
+
 /// Takes the sockets that the environment describes (`LISTEN_FDS`, `LISTEN_PID`, `LISTEN_FDNAMES`). To be called before there are
 /// threads, because it removes the variables that describe them.
 ///
 /// # Errors
-/// One is neither a listening socket of TCP nor one of UDP.
+/// One is neither a listening socket of TCP nor one of UDP; `LISTEN_FDS` is no number of sockets.
 #[cfg(unix)]
 pub(crate) fn take() -> Result<GivenSockets, Failure> {
+    check_count()?;
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
     let mut passed = listenfd::ListenFd::from_env();
@@ -37,6 +41,26 @@ pub(crate) fn take() -> Result<GivenSockets, Failure> {
         })?;
     }
     Ok(given)
+}
+
+/// Refuses a number that cannot be that of sockets, each of which would be looked at.
+#[cfg(unix)]
+fn check_count() -> Result<(), Failure> {
+    let variable = |name| std::env::var_os(name).unwrap_or_default();
+    let count = variable("LISTEN_FDS");
+    // Those of another process are left alone.
+    let is_ours = variable("LISTEN_PID") == *std::process::id().to_string();
+    if !is_ours || count.is_empty() {
+        return Ok(());
+    }
+    let number = count.to_str().and_then(|count| count.parse::<usize>().ok());
+    match number {
+        Some(..=MAX_SOCKETS) => Ok(()),
+        _ => Err(Failure::Usage(format!(
+            "LISTEN_FDS is not a number of sockets up to {MAX_SOCKETS}: {}",
+            count.display()
+        ))),
+    }
 }
 
 #[cfg(not(unix))]

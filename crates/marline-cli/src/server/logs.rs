@@ -64,7 +64,8 @@ impl ServerLogs {
         self.error_log_level = self.error_log_level.or(file.error_log_level);
         if self.log_rotate.is_none() {
             self.log_rotate = file.log_rotate.take();
-            self.rotation_place = file.log_rotate_place.take();
+            let is_written = self.log_rotate.is_some();
+            self.rotation_place = is_written.then(|| file.place("log_rotate"));
         }
     }
 

@@ -24,14 +24,13 @@ use marline_certificates::{AcmeConfig, AcmeContact, Prepared};
 use marline_http::log::{Level, MessageLog, Subject, emit};
 use marline_http::proxy::UpstreamMetrics;
 use marline_http::server::{
-    AlsoListen, GivenSockets, Server, ServerConfig, ServerLimits, SharedKeys, StateDirectory,
-    TrustedProxies, raise_open_file_limit, report_panics_in_one_line,
+    AlsoListen, ClientRules, GivenSockets, Server, ServerConfig, ServerLimits, SharedKeys,
+    StateDirectory, TrustedProxies, raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{HostPattern, TlsVersion, limits};
 use marline_site::{SiteClients, SiteConfig, SiteError, redirect_to_https};
 
-pub(crate) use self::account::Account;
-use self::account::Privileges;
+pub(crate) use self::account::{Account, Privileges};
 use self::certificates::OpenCertificates;
 pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs, check_rotation};
 pub(crate) use self::manager::ServiceManager;
@@ -214,13 +213,8 @@ async fn start<S: Serving>(
 ) -> Result<(), Failure> {
     let signals = Signals::listen()?;
     let origin = Origin::of_process(&mut given).await?;
-    let user = privileges.user().map(str::to_owned);
-    let as_user = |failure: Failure| match (failure, &user) {
-        (Failure::Failed(reason), Some(user)) => {
-            Failure::Failed(format!("{reason} (as the user {user})"))
-        }
-        (failure, _) => failure,
-    };
+    let assumed = privileges.clone();
+    let as_user = |failure| assumed.explain(failure);
     // Read again, as the user who has to read it at each reload.
     let addresses = given.addresses();
     let read = move || Wanted::read(arguments.clone(), &addresses);
@@ -295,12 +289,14 @@ async fn serve<S: Serving>(
     if !origin.takes_over() {
         given::refuse_unused(&given, server.local_addrs())?;
     }
+    // At those that are left, nobody would accept.
+    drop(given);
     privileges.drop_all()?;
     let mut servers = vec![handle.clone()];
     servers.extend(redirecting.as_ref().map(Server::handle));
     let secret = origin.secret();
-    let pid_file = first.flags.pid_file.as_deref();
-    let mut pid_file = pid_file.map(PidFile::open).transpose()?;
+    let pid_path = first.flags.pid_file.clone();
+    let mut pid_file = pid_path.as_deref().map(PidFile::open).transpose()?;
     origin.take_over(&servers).await?;
     if let Some(pid_file) = &mut pid_file {
         pid_file.write();
@@ -327,6 +323,7 @@ async fn serve<S: Serving>(
         secret,
         manager: manager.clone(),
         renewing: Some(renewing.0.abort_handle()),
+        pid_file: pid_path,
     };
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
@@ -543,6 +540,9 @@ impl<S: Serving> Wanted<S> {
         let sites = self.sites()?;
         let failed = |error: SiteError| Failure::Failed(error.to_string());
         let clients = SiteClients::of(&sites).map_err(failed)?;
+        for list in expired_lists(clients.rules()) {
+            emit(Level::Warning, Subject::Tls, &list);
+        }
         let site = marline_site::sites(&sites, &clients, serving.upstreams()).map_err(failed)?;
         let transport = transport(flags, tables, kept.history.as_ref())?;
         let (listen, also) = self.listen();
@@ -671,6 +671,16 @@ impl<S: Serving> Wanted<S> {
         keys.extend(self.serving.needs_restart(&first.serving));
         keys
     }
+}
+
+/// Messages about lists of revoked certificates that have expired. The server starts nevertheless, as with its own certificates.
+pub(crate) fn expired_lists(rules: &ClientRules) -> Vec<String> {
+    let Ok(now) = TokioRuntime::current().map(|runtime| runtime.unix_time()) else {
+        return Vec::new();
+    };
+    let all = rules.all().into_iter();
+    let expired = all.filter_map(|rules| rules.expired_list(now));
+    expired.map(ToString::to_string).collect()
 }
 
 /// Gives the site of a server of one the `names`.

@@ -22,51 +22,67 @@ impl PidFile {
     /// # Errors
     /// It cannot be written, or is something else than such a file: the file of another program, a link, a pipe.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |reason: String| {
-            Failure::Failed(format!(
-                "cannot write pid_file {}: {reason}; choose another",
-                path.display()
-            ))
-        };
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-
-            // A pipe would wait for whoever reads it.
-            let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
-            options.mode(0o644).custom_flags(flags);
-        }
-        let mut file = options
-            .open(path)
-            .map_err(|error| failed(error.to_string()))?;
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let mut content = Vec::new();
-        let read = is_file && (&mut file).take(32).read_to_end(&mut content).is_ok();
-        let content = content.trim_ascii();
-        match read && content.iter().all(u8::is_ascii_digit) {
-            true => Ok(Self {
-                path: path.to_owned(),
-                file,
-            }),
-            false => Err(failed("it has something else than a process ID".to_owned())),
-        }
+        Ok(Self {
+            path: path.to_owned(),
+            file: open(path)?,
+        })
     }
 
     /// Writes the ID of this process. A failure is logged: the server works without.
     pub(crate) fn write(&mut self) {
-        if let Err(error) = self.replace() {
+        if let Err(error) = replace(&mut self.file) {
             let text = format!("cannot write pid_file {}: {error}", self.path.display());
             emit(Level::Warning, Subject::Server, &text);
         }
     }
+}
 
-    fn replace(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        writeln!(self.file, "{}", process::id())
+/// Writes the ID of this process to the file at `path`, which another process may have replaced or removed.
+///
+/// # Errors
+/// See [`PidFile::open`]; the system's error.
+pub(crate) fn restore(path: &Path) -> Result<(), Failure> {
+    let replaced = replace(&mut open(path)?);
+    replaced.map_err(|error| {
+        let path = path.display();
+        Failure::Failed(format!("cannot write pid_file {path}: {error}"))
+    })
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    let failed = |reason: String| {
+        Failure::Failed(format!(
+            "cannot write pid_file {}: {reason}; choose another",
+            path.display()
+        ))
+    };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        // A pipe would wait for whoever reads it.
+        let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+        options.mode(0o644).custom_flags(flags);
     }
+    let mut file = options
+        .open(path)
+        .map_err(|error| failed(error.to_string()))?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let mut content = Vec::new();
+    let read = is_file && (&mut file).take(32).read_to_end(&mut content).is_ok();
+    let content = content.trim_ascii();
+    match read && content.iter().all(u8::is_ascii_digit) {
+        true => Ok(file),
+        false => Err(failed("it has something else than a process ID".to_owned())),
+    }
+}
+
+fn replace(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    writeln!(file, "{}", process::id())
 }
 
 impl Drop for PidFile {

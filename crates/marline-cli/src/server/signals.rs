@@ -14,7 +14,8 @@ use crate::failure::Failure;
 
 /// The action that a signal requests.
 enum Request {
-    Stop,
+    /// The name of the signal.
+    Stop(&'static str),
     Reload,
     #[cfg_attr(not(unix), expect(dead_code, reason = "there is no such signal"))]
     Upgrade,
@@ -56,8 +57,8 @@ impl Signals {
 
     async fn next(&mut self) -> Request {
         tokio::select! {
-            _ = self.interrupt.recv() => Request::Stop,
-            _ = self.terminate.recv() => Request::Stop,
+            _ = self.interrupt.recv() => Request::Stop("SIGINT"),
+            _ = self.terminate.recv() => Request::Stop("SIGTERM"),
             _ = self.hang_up.recv() => Request::Reload,
             _ = self.user_2.recv() => Request::Upgrade,
         }
@@ -76,7 +77,7 @@ impl Signals {
 
     async fn next(&mut self) -> Request {
         let _: io::Result<()> = tokio::signal::ctrl_c().await;
-        Request::Stop
+        Request::Stop("Ctrl-C")
     }
 }
 
@@ -95,7 +96,8 @@ impl Signals {
         let mut reloading: Option<JoinHandle<String>> = None;
         let mut upgrading: Option<JoinHandle<Result<(), Failure>>> = None;
         let mut again = false;
-        let is_succeeded = loop {
+        // The signal that stops the server, unless another process has taken over.
+        let stopped_by = loop {
             let event = tokio::select! {
                 request = self.next() => Event::Requested(request),
                 reloaded = ended(&mut reloading) => Event::Reloaded(
@@ -115,7 +117,7 @@ impl Signals {
                         false => continue,
                     }
                 }
-                Event::Upgraded(Ok(())) => break true,
+                Event::Upgraded(Ok(())) => break None,
                 Event::Upgraded(Err(reason)) => {
                     let text = format!("{reason}; this process goes on");
                     emit(Level::Error, Subject::Server, &text);
@@ -123,12 +125,13 @@ impl Signals {
                 }
             };
             match request {
-                Request::Stop => break false,
+                Request::Stop(signal) => break Some(signal),
                 Request::Reload if reloading.is_some() => again = true,
                 Request::Reload => {
                     manager.reloading();
-                    let reload = Arc::clone(&reload);
-                    reloading = Some(tokio::task::spawn_blocking(move || report(reload())));
+                    let (reload, handle) = (Arc::clone(&reload), handle.clone());
+                    let reloaded = move || report(reload(), &handle);
+                    reloading = Some(tokio::task::spawn_blocking(reloaded));
                 }
                 Request::Upgrade if upgrading.is_some() => {
                     let text = "SIGUSR2 was ignored: another process takes over already";
@@ -137,15 +140,24 @@ impl Signals {
                 Request::Upgrade => upgrading = Some(tokio::spawn(upgrader.clone().run())),
             }
         };
-        if !is_succeeded {
+        if let Some(signal) = stopped_by {
             // The program that was started does not take over.
             if let Some(running) = upgrading {
                 running.abort();
             }
             manager.stopping();
+            let (grace, open) = (handle.shutdown_grace().as_secs(), handle.open());
+            let text = format!("{signal}: the server stops within {grace} s; {open}");
+            emit(Level::Information, Subject::Server, &text);
             handle.shut_down();
         }
-        while !matches!(self.next().await, Request::Stop) {}
+        let signal = loop {
+            if let Request::Stop(signal) = self.next().await {
+                break signal;
+            }
+        };
+        let text = format!("{signal}: the server stops at once; {}", handle.open());
+        emit(Level::Information, Subject::Server, &text);
         handle.hurry();
     }
 }
@@ -163,7 +175,7 @@ async fn ended<T>(task: &mut Option<JoinHandle<T>>) -> Option<T> {
 }
 
 /// Logs the outcome, and returns it.
-fn report(reloaded: Result<(), Failure>) -> String {
+fn report(reloaded: Result<(), Failure>, handle: &Handle) -> String {
     let (level, text) = match reloaded {
         Ok(()) => (
             Level::Information,
@@ -174,6 +186,7 @@ fn report(reloaded: Result<(), Failure>) -> String {
             format!("{reason}; the configuration stays as it was"),
         ),
     };
-    emit(level, Subject::Configuration, &text);
+    let logged = format!("{text}; {}", handle.open());
+    emit(level, Subject::Configuration, &logged);
     text
 }

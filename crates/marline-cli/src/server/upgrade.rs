@@ -1,6 +1,7 @@
 //! A program that takes over from this one, or from which this one takes over.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 
 use marline::{Runtime, TokioRuntime};
@@ -10,7 +11,7 @@ use marline_http::server::{GivenSockets, Handle};
 use marline_http::server::{Predecessor, upgrade};
 use tokio::task::AbortHandle;
 
-use super::ServiceManager;
+use super::{ServiceManager, pid_file};
 use crate::failure::Failure;
 
 /// The beginning of this process.
@@ -89,6 +90,8 @@ pub(crate) struct Upgrader {
     pub(crate) manager: ServiceManager,
     /// The task that renews certificates, which ends with an upgrade.
     pub(crate) renewing: Option<AbortHandle>,
+    /// The file with the ID of this process.
+    pub(crate) pid_file: Option<PathBuf>,
 }
 
 impl Upgrader {
@@ -102,11 +105,19 @@ impl Upgrader {
                 renewing.abort();
             }
             self.manager.notify(&format!("MAINPID={process}"));
-            let text =
-                format!("process {process} serves from now on; this one ends with its connections");
+            let open = self.servers.first().map(Handle::open).unwrap_or_default();
+            let text = format!(
+                "process {process} serves from now on; this one ends with its connections: {open}"
+            );
             emit(Level::Information, Subject::Server, &text);
         };
-        start(this_program(), &self.servers, self.secret, serving).await
+        let started = start(this_program(), &self.servers, self.secret, serving).await;
+        if let (Err(_), Some(path)) = (&started, &self.pid_file)
+            && let Err(reason) = pid_file::restore(path)
+        {
+            emit(Level::Warning, Subject::Server, &reason.to_string());
+        }
+        started
     }
 }
 

@@ -18,6 +18,14 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((_, rest)) = text.split_once("://") {
+            let address = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let known = address.parse::<MetricsListen>();
+            let instead = known.map_or("127.0.0.1:9090", |_| address);
+            return Err(format!(
+                "must be the address of --metrics or the ID of a process, not a URL; write {instead}"
+            ));
+        }
         match text.parse() {
             Ok(process) => Ok(Self::Process(process)),
             Err(_) => text.parse().map(Self::Address),

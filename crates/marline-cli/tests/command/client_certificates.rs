@@ -50,7 +50,7 @@ impl Authority {
     }
 
     /// A list of revoked certificates.
-    fn revoked(&self, serial: u64) -> String {
+    fn revoked(&self, serial: u64, until: i32) -> String {
         let revoked = RevokedCertParams {
             serial_number: SerialNumber::from(serial),
             revocation_time: date_time_ymd(2024, 1, 1),
@@ -59,7 +59,7 @@ impl Authority {
         };
         let list = CertificateRevocationListParams {
             this_update: date_time_ymd(2024, 1, 1),
-            next_update: date_time_ymd(4000, 1, 1),
+            next_update: date_time_ymd(until, 1, 1),
             crl_number: SerialNumber::from(1),
             issuing_distribution_point: None,
             revoked_certs: vec![revoked],
@@ -84,7 +84,8 @@ impl Files {
         let (own, other) = (Authority::new("own"), Authority::new("other"));
         fs::write(files.path("ca.pem"), &own.pem).unwrap();
         fs::write(files.path("other-ca.pem"), &other.pem).unwrap();
-        fs::write(files.path("crl.pem"), own.revoked(7)).unwrap();
+        fs::write(files.path("crl.pem"), own.revoked(7, 4000)).unwrap();
+        fs::write(files.path("expired-crl.pem"), own.revoked(7, 2025)).unwrap();
         own.client(&files.path("ana.pem"), "ana \u{e9}", 0xabcd);
         own.client(&files.path("revoked.pem"), "revoked", 7);
         other.client(&files.path("stranger.pem"), "stranger", 1);
@@ -243,6 +244,31 @@ fn handshakes_without_a_valid_certificate_fail_where_it_is_required() {
                 "HTTP/{version} {client}: {output:?}"
             );
         }
+    }
+}
+
+#[test]
+fn an_expired_list_of_revoked_certificates_is_named_and_accepts_none() {
+    let files = Files::new();
+    files.write(
+        "[[site]]\nrespond = 'ok'\n\
+         client_certificates = { ca = 'ca.pem', crl = 'expired-crl.pem' }\n",
+    );
+    let config = files.path("site.toml");
+    let checked = run(&["check", text(&config)]);
+    let printed = String::from_utf8(checked.stderr).unwrap();
+    let words = "expired-crl.pem: list number 1 of revoked certificates expired at 2025-01-01";
+    assert!(printed.contains(words), "{printed}");
+    let server = Server::start(&["--config", text(&config)]);
+    assert!(
+        server.printed.join("\n").contains(words),
+        "{:?}",
+        server.printed
+    );
+    let ana = files.path("ana.pem");
+    for version in VERSIONS {
+        let (output, _) = get(&server, version, "https://a.test/", &["--cert", text(&ana)]);
+        assert!(!output.status.success(), "HTTP/{version}: {output:?}");
     }
 }
 

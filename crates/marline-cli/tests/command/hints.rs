@@ -418,3 +418,13 @@ fn a_flag_of_proxy_that_serve_has_not_is_named_with_its_verb() {
     let words = ["ftp://localhost", "its scheme", "write http://HOST:PORT"];
     fails(&["proxy", "--to", "ftp://localhost"], 2, &words);
 }
+
+#[test]
+fn top_says_that_it_takes_an_address_and_no_url() {
+    for (url, words) in [
+        ("http://127.0.0.1:9100/metrics", "write 127.0.0.1:9100"),
+        ("https://example.org", "write 127.0.0.1:9090"),
+    ] {
+        fails(&["top", url], 2, &["not a URL", words]);
+    }
+}

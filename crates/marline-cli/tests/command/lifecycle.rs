@@ -1,9 +1,9 @@
 //! A server that is killed and started again, and signals.
 
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,10 +146,60 @@ fn a_hangup_reads_everything_again_and_keeps_what_works() {
     );
     assert!(server.line().contains("read the configuration again"));
     let (status, rest) = server.terminate();
-    assert_eq!((status, rest.as_str()), (0, ""));
+    assert_eq!((status, rest.lines().count()), (0, 1), "{rest}");
+    assert!(rest.contains("SIGTERM: the server stops"), "{rest}");
     // Lines are written behind the requests, all of them before the end.
     let lines = |file| fs::read_to_string(file).unwrap().lines().count();
     assert_eq!((lines(&rotated), lines(&log)), (1, 2));
+}
+
+#[test]
+fn the_end_of_a_server_is_logged_with_what_it_cuts() {
+    let root = site();
+    let large = fs::File::create(root.path().join("large")).unwrap();
+    large.set_len(64 << 20).unwrap();
+    let config = root.path().join("site.toml");
+    for (grace, again, ends) in [
+        (
+            "100ms",
+            None,
+            "cuts after 0 s: open connections: 1, requests: 1",
+        ),
+        (
+            "1h",
+            Some("-INT"),
+            "cuts at once: open connections: 1, requests: 1",
+        ),
+    ] {
+        let dir = text(root.path());
+        let content = format!("dir = '{dir}'\n[http]\nshutdown_grace = '{grace}'\n");
+        fs::write(&config, content).unwrap();
+        let mut server = Server::start(&["--config", text(&config)]);
+        let mut client = slow_client(&server.url("large"));
+        let printed = client.stdout.as_mut().unwrap();
+        printed.read_exact(&mut [0; 1]).unwrap();
+        server.signal("-TERM");
+        let line = server.line();
+        assert!(line.contains("SIGTERM: the server stops within"), "{line}");
+        assert!(line.contains("open connections: 1, requests: 1"), "{line}");
+        if let Some(again) = again {
+            server.signal(again);
+            let line = server.line();
+            assert!(line.contains("SIGINT: the server stops at once"), "{line}");
+        }
+        let line = server.line();
+        assert!(line.contains(ends), "{line}");
+        assert!(server.child.wait().unwrap().success());
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+}
+
+/// A client that has begun to download and is not read.
+fn slow_client(url: &str) -> std::process::Child {
+    let mut command = crate::marline(&["get", url, "--insecure", "--http", "2", "-o", "-"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    command.spawn().unwrap()
 }
 
 /// A named pipe without a reader or a writer.

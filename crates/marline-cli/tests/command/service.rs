@@ -320,6 +320,46 @@ fn what_the_user_cannot_open_stops_the_start() {
 }
 
 #[test]
+fn check_tries_files_as_the_user_of_the_server() {
+    let Some(files) = OfNobody::new() else { return };
+    let config = files.path("site.toml");
+    let check = || {
+        let output = run(&["check", text(&config)]);
+        let printed = String::from_utf8(output.stderr).unwrap();
+        (output.status.success(), printed)
+    };
+    let (is_right, printed) = check();
+    assert!(is_right, "{printed}");
+    for (name, mode, key) in [
+        ("key.pem", 0o600, "site.toml:3: cert"),
+        ("log", 0o755, "site.toml:6: access_log"),
+        ("state", 0o700, "site.toml:5: state"),
+    ] {
+        files.own(name, 0, mode);
+        let (is_right, printed) = check();
+        assert!(!is_right, "{name}");
+        for word in [key, "ermission denied", "as the user nobody"] {
+            assert!(printed.contains(word), "`{word}` in {printed}");
+        }
+        files.give(name, mode);
+    }
+    let content = fs::read_to_string(&config).unwrap();
+    for (key, wrong) in [
+        ("pid_file", "pid_file = 'none/pid'"),
+        ("access_log", "access_log = 'none/access'"),
+    ] {
+        let line = content.lines().find(|line| line.starts_with(key)).unwrap();
+        fs::write(&config, content.replace(line, wrong)).unwrap();
+        let (is_right, printed) = check();
+        assert!(
+            !is_right && printed.contains(&format!(": {key}: ")),
+            "{printed}"
+        );
+    }
+    assert!(!files.path("log/access").exists(), "nothing is written");
+}
+
+#[test]
 fn users_that_a_process_cannot_become_are_refused() {
     let root = site();
     let directory = text(root.path());

@@ -118,3 +118,22 @@ fn what_was_passed_and_is_no_socket_is_named() {
         "{printed}"
     );
 }
+
+#[test]
+fn a_number_that_is_not_that_of_sockets_is_refused_at_once() {
+    let root = site();
+    for count in ["99999999", "two", "-1"] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "LISTEN_PID=$$ exec \"$@\"", "sh"]);
+        shell.arg(env!("CARGO_BIN_EXE_marline"));
+        shell.args(["serve", text(root.path())]);
+        let output = shell.env("LISTEN_FDS", count).output().unwrap();
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(
+            printed.contains("LISTEN_FDS is not a number of sockets"),
+            "{printed}"
+        );
+        assert!(printed.contains(count), "{printed}");
+    }
+}

@@ -25,10 +25,10 @@ const VERSIONS: [HttpVersion; 3] = [HttpVersion::Http11, HttpVersion::Http2, Htt
 const LARGE: u64 = 64 << 20;
 
 /// Ends a process that is no child of this one.
-struct Process(String);
+pub(crate) struct Process(pub(crate) String);
 
 impl Process {
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.0]).status().unwrap();
         assert!(sent.success());
     }
@@ -54,7 +54,7 @@ impl Drop for Process {
 }
 
 /// The process that has taken over, once the server says so.
-fn successor(server: &mut Server) -> Process {
+pub(crate) fn successor(server: &mut Server) -> Process {
     loop {
         let line = server.line();
         assert!(
@@ -68,7 +68,7 @@ fn successor(server: &mut Server) -> Process {
     }
 }
 
-fn line_with(server: &mut Server, words: &str) -> String {
+pub(crate) fn line_with(server: &mut Server, words: &str) -> String {
     loop {
         let line = server.line();
         assert!(!line.is_empty(), "it ended");
@@ -293,6 +293,69 @@ fn a_program_that_does_not_start_leaves_the_old_one_serving() {
     assert!(server.child.wait().unwrap().success());
     assert_eq!(run(&["get", &url, "--insecure"]).stdout, b"first");
     process.signal("-TERM");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_at_an_address_that_is_left_go_on() {
+    let root = site();
+    let large = fs::File::create(root.path().join("large")).unwrap();
+    large.set_len(LARGE).unwrap();
+    let place = TempDir::new().unwrap();
+    let config = place.path().join("site.toml");
+    let listen = |address: &str| {
+        let dir = text(root.path());
+        fs::write(&config, format!("dir = '{dir}'\nlisten = '{address}'\n")).unwrap();
+    };
+    listen("127.0.0.1:0");
+    let mut server = Server::spawn(&mut marline(&["serve", "--config", text(&config)]));
+    let url = server.url("large");
+    let (begun, goes_on) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+    let downloading = VERSIONS.map(|version| {
+        let visitor = Visitor::of(&url, version);
+        tokio::spawn(visitor.download(Arc::clone(&begun), Arc::clone(&goes_on)))
+    });
+    while begun.load(Ordering::Relaxed) < downloading.len() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    listen("127.0.0.2:0");
+    server.signal("-USR2");
+    let process = successor(&mut server);
+    goes_on.store(true, Ordering::Relaxed);
+    for download in downloading {
+        assert_eq!(download.await.unwrap(), LARGE);
+    }
+    assert!(server.child.wait().unwrap().success());
+    let (_, port) = server.address.split_once(':').unwrap();
+    let left = TcpStream::connect(format!("127.0.0.1:{port}"));
+    assert!(left.is_err(), "nobody listens there");
+    process.signal("-TERM");
+}
+
+#[test]
+fn one_address_is_not_exchanged_for_all_of_its_port() {
+    let root = site();
+    let place = TempDir::new().unwrap();
+    let config = place.path().join("site.toml");
+    let listen = |address: &str| {
+        let dir = text(root.path());
+        fs::write(&config, format!("dir = '{dir}'\nlisten = '{address}'\n")).unwrap();
+    };
+    for (first, host) in [("127.0.0.1:0", "*"), ("*:0", "127.0.0.1")] {
+        listen(first);
+        let mut server = Server::spawn(&mut marline(&["serve", "--config", text(&config)]));
+        let (_, port) = server.address.rsplit_once(':').unwrap();
+        let port = port.to_owned();
+        listen(&format!("{host}:{port}"));
+        server.signal("-USR2");
+        let line = line_with(&mut server, "cannot take over");
+        assert!(line.contains("only a restart"), "{line}");
+        line_with(&mut server, "this process goes on");
+        let url = format!("https://127.0.0.1:{port}/a.txt");
+        for version in ["3", "2", "1.1"] {
+            let output = run(&["get", &url, "--insecure", "--http", version]);
+            assert_eq!(output.stdout, b"first", "HTTP/{version}: {output:?}");
+        }
+    }
 }
 
 /// A program that gets ready only once `place/ready` exists, at the path of a server.

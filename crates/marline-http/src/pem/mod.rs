@@ -136,11 +136,16 @@ pub struct Dates {
 
 impl fmt::Display for Dates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = i64::try_from(self.not_after.as_secs()).unwrap_or(i64::MAX);
-        let until = OffsetDateTime::from_unix_timestamp(seconds);
-        let shown = until.ok().and_then(|until| until.format(&Rfc3339).ok());
-        write!(f, "until {}", shown.unwrap_or_default())
+        write!(f, "until {}", shown(self.not_after))
     }
+}
+
+/// A time since 1970 in a message.
+pub(crate) fn shown(since_1970: Duration) -> String {
+    let seconds = i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX);
+    let moment = OffsetDateTime::from_unix_timestamp(seconds);
+    let shown = moment.ok().and_then(|moment| moment.format(&Rfc3339).ok());
+    shown.unwrap_or_default()
 }
 
 /// The validity of the certificate `der`, if it can be read.

@@ -12,6 +12,7 @@ use super::fields::InvalidLength;
 use crate::body::Body;
 use crate::http3::RequestError;
 use crate::limits;
+use crate::server::Refusal;
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
@@ -118,9 +119,11 @@ impl Failure {
         if let Ok(status) = HeaderValue::try_from(format!("marline; error={}", self.kind())) {
             headers.insert(PROXY_STATUS, status);
         }
+        let refusal = Refusal::Upstream(self.kind());
+        response.extensions_mut().insert(refusal);
         if matches!(self, Self::Busy) {
             let seconds = limits::RETRY_AFTER.as_secs();
-            headers.insert(RETRY_AFTER, seconds.into());
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }
         response.map(|_| Body::full(text))
     }

@@ -173,7 +173,7 @@ impl Gateway {
         };
         let error = fetched.as_ref().err().map(ToString::to_string);
         let mut response = fetched.unwrap_or_else(Failure::into_response);
-        let passed = PassedOn::to(self.shown.clone(), error).over_pipe(pipe);
+        let passed = PassedOn::to(Some(self.shown.clone()), error).over_pipe(pipe);
         response.extensions_mut().insert(passed);
         response
     }
@@ -370,6 +370,10 @@ fn explain(error: &ClientError) -> Failure {
             Some(stalled) => Failure::ResponseTimeout(stalled.limit()),
             None => Failure::Response(cause.to_string()),
         },
+        ClientError::Connect { cause, .. } => Failure::Connect(cause.to_string()),
+        ClientError::Resolve { cause, .. } => {
+            Failure::Connect(format!("its name has no address: {cause}"))
+        }
         other => Failure::Connect(other.to_string()),
     }
 }

@@ -100,7 +100,7 @@ impl Unanswered {
     fn into_response(self) -> Response<Body> {
         let url = self.upstream.map(|upstream| upstream.url().to_string());
         let reason = Some(self.failure.reason());
-        let passed = PassedOn::to(url.unwrap_or_default(), reason);
+        let passed = PassedOn::to(url, reason);
         let mut response = self.failure.into_response();
         response.extensions_mut().insert(passed);
         response
@@ -178,11 +178,13 @@ impl Proxy {
                 let upstream = Arc::clone(&answered.upstream);
                 let url = upstream.url().to_string();
                 let response = self.pass_back(answered, &method, content).await;
+                let error = response.as_ref().err().map(Failure::reason);
                 let mut response = response.unwrap_or_else(|failure| {
                     upstream.counters().on_failure(&failure);
                     failure.into_response()
                 });
-                response.extensions_mut().insert(PassedOn::to(url, None));
+                let passed = PassedOn::to(Some(url), error);
+                response.extensions_mut().insert(passed);
                 response
             }
             Err(unanswered) => unanswered.into_response(),
@@ -213,7 +215,7 @@ impl Proxy {
             Ok(answered) => answered,
             Err(unanswered) => return unanswered.into_response(),
         };
-        let passed = PassedOn::to(upstream.url().to_string(), None);
+        let passed = PassedOn::to(Some(upstream.url().to_string()), None);
         // To Upgrade, any other response is an answer (RFC 9110, section 7.8). To extended CONNECT, a success would open the tunnel.
         let status = response.status();
         let is_connect = response.version() >= Version::HTTP_2;
@@ -352,6 +354,7 @@ impl Proxy {
             Method::TRACE => return Err(Failure::Refused("TRACE")),
             _ => {}
         }
+        let has_content = matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH);
         let client = head.extensions().get::<ClientAddress>().copied();
         let scheme = client.and_then(ClientAddress::scheme).unwrap_or("https");
         let is_early = head.extensions().get::<EarlyData>().is_some();
@@ -375,6 +378,10 @@ impl Proxy {
         fields::add_via(headers, received.version).map_err(|_| Failure::ProxyLoop)?;
         if content.is_empty() {
             headers.remove(EXPECT);
+            if has_content && !headers.contains_key(CONTENT_LENGTH) {
+                // RFC 9110, section 8.6.
+                headers.insert(CONTENT_LENGTH, 0.into());
+            }
         }
         if self.config.rewrite_fields == RewriteFields::Remove {
             fields::REWRITES

@@ -31,6 +31,42 @@ struct Rules {
     verifier: Arc<dyn ClientCertVerifier>,
     /// A hash of all that decides about a certificate.
     id: RulesId,
+    /// The list of revoked certificates that expires first.
+    first_to_expire: Option<RevocationList>,
+}
+
+/// A list of revoked certificates. With an expired one, no certificate of its authority is accepted (RFC 5280, section 6.3.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevocationList {
+    path: PathBuf,
+    /// Its number in the file, from 1.
+    number: usize,
+    /// When the next one is to replace it, in time since 1970.
+    until: Duration,
+}
+
+impl RevocationList {
+    /// The list `der`, unless it does not say when it expires.
+    fn read(path: &Path, number: usize, der: &[u8]) -> Option<Self> {
+        let list = x509_cert::crl::CertificateList::from_der(der).ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            number,
+            until: list.tbs_cert_list.next_update?.to_unix_duration(),
+        })
+    }
+}
+
+impl fmt::Display for RevocationList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: list number {} of revoked certificates expired at {}: certificates of its authority are refused; replace it",
+            self.path.display(),
+            self.number,
+            pem::shown(self.until)
+        )
+    }
 }
 
 type RulesId = [u8; 32];
@@ -107,11 +143,15 @@ impl ClientCertificates {
             })?;
         }
         let mut lists = Vec::new();
+        let mut first_to_expire = None;
         if let Some(path) = revoked {
             lists = read_lists(path).map_err(|problem| {
                 let path = path.to_owned();
                 ClientCertificatesError::Revoked { path, problem }
             })?;
+            let each = (1..).zip(&lists);
+            let read = each.filter_map(|(number, der)| RevocationList::read(path, number, der));
+            first_to_expire = read.min_by_key(|list| list.until);
             hash.update(b"revoked");
             lists.iter().for_each(|list| add(&mut hash, list));
         }
@@ -126,7 +166,14 @@ impl ClientCertificates {
         Ok(Self(Arc::new(Rules {
             verifier: builder.build()?,
             id: hash.finish(),
+            first_to_expire,
         })))
+    }
+
+    /// The list of revoked certificates that has expired at `unix_time`, the first one if there are several.
+    pub fn expired_list(&self, unix_time: Duration) -> Option<&RevocationList> {
+        let first = self.0.first_to_expire.as_ref();
+        first.filter(|list| list.until <= unix_time)
     }
 
     /// The verifier of handshakes.
@@ -206,7 +253,7 @@ impl ClientRules {
     }
 
     /// All that differ.
-    pub(super) fn all(&self) -> Vec<&ClientCertificates> {
+    pub fn all(&self) -> Vec<&ClientCertificates> {
         let named = self.named.iter().map(|(_, rules)| rules);
         let mut all: Vec<&ClientCertificates> = Vec::new();
         for rules in named.chain([&self.others]).flatten() {

@@ -12,6 +12,7 @@ use super::files::without_content;
 use super::paced::{Pace, Paced};
 use super::panics::{self, Panicked};
 use super::record::{Answer, Record, Recorder};
+use super::refusal::Refusal;
 use super::resources::Origin;
 use super::{Context, Site};
 use crate::body::Body;
@@ -59,13 +60,13 @@ pub(super) async fn respond(
     let response = tokio::select! {
         biased;
         response = responding => response,
-        () = pace.too_slow() => Err(StatusCode::REQUEST_TIMEOUT),
+        () = pace.too_slow() => Err(Refusal::TooSlow),
     };
     pace.on_answer();
     let response = match response {
         // Whatever the site makes of content that has failed.
         _ if pace.is_too_slow() => {
-            let mut response = refusal(context, recorder, version, StatusCode::REQUEST_TIMEOUT);
+            let mut response = refusal(context, recorder, version, Refusal::TooSlow);
             if version < Version::HTTP_2 {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
@@ -74,7 +75,7 @@ pub(super) async fn respond(
         }
         Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
-        Err(status) => return record.begin(refusal(context, recorder, version, status)),
+        Err(reason) => return record.begin(refusal(context, recorder, version, reason)),
     };
     let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, recorder, version, &mut response);
@@ -89,13 +90,13 @@ async fn answered_by(
     context: &Context,
     site: Site,
     request: Request<Body>,
-) -> Result<Response<Body>, StatusCode> {
+) -> Result<Response<Body>, Refusal> {
     let request = whole(context, request).await?;
     Ok(match panics::caught(site.oneshot(request)).await {
         Ok(Ok(response)) => response.map(|content| panics::guard(content, &context.metrics)),
         Err(Panicked) => {
             context.metrics.handler_panicked();
-            without_content(StatusCode::INTERNAL_SERVER_ERROR)
+            refused(Refusal::Internal)
         }
     })
 }
@@ -104,7 +105,7 @@ async fn answered_by(
 ///
 /// # Errors
 /// It announces no content and has some, or does not end in time.
-async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body>, StatusCode> {
+async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body>, Refusal> {
     let announced = content_length(request.headers());
     let is_tunnel = *request.method() == Method::CONNECT;
     let Some(length) = announced.filter(|_| request.version() >= Version::HTTP_2 && !is_tunnel)
@@ -116,8 +117,8 @@ async fn whole(context: &Context, request: Request<Body>) -> Result<Request<Body
     let confirming = Whole::new(body, length).confirmed();
     match context.runtime.timeout(limit, confirming).await {
         Ok(Ok(body)) => Ok(Request::from_parts(parts, Body::new(body))),
-        Ok(Err(_)) => Err(StatusCode::BAD_REQUEST),
-        Err(_) => Err(StatusCode::REQUEST_TIMEOUT),
+        Ok(Err(_)) => Err(Refusal::Malformed),
+        Err(_) => Err(Refusal::TooSlow),
     }
 }
 
@@ -137,27 +138,27 @@ fn without_content_where_none_is_allowed(
     }
 }
 
-/// Refuses a request with `status`, and records that.
+/// Refuses a request for `reason`, and records that.
 pub(super) fn refuse(
     context: &Context,
     recorder: &Arc<Recorder>,
     request: &Request<Body>,
-    status: StatusCode,
+    reason: Refusal,
 ) -> Answer {
     let version = request.version();
     let log = context.current.get().log.clone();
     let record = Record::new(recorder, log, request);
-    record.begin(refusal(context, recorder, version, status))
+    record.begin(refusal(context, recorder, version, reason))
 }
 
-/// Refuses a request that could not be read with `status`, and records that.
+/// Refuses a request that could not be read for `reason`, and records that.
 pub(super) fn refuse_unreadable(
     context: &Context,
     recorder: &Arc<Recorder>,
     version: Version,
-    status: StatusCode,
+    reason: Refusal,
 ) -> Answer {
-    let response = refusal(context, recorder, version, status);
+    let response = refusal(context, recorder, version, reason);
     unreadable(context, recorder, version).begin(response)
 }
 
@@ -172,10 +173,16 @@ fn refusal(
     context: &Context,
     recorder: &Recorder,
     version: Version,
-    status: StatusCode,
+    reason: Refusal,
 ) -> Response<Body> {
-    let mut response = without_content(status);
+    let mut response = refused(reason);
     add_header_fields(context, recorder, version, &mut response);
+    response
+}
+
+fn refused(reason: Refusal) -> Response<Body> {
+    let mut response = without_content(reason.status());
+    response.extensions_mut().insert(reason);
     response
 }
 

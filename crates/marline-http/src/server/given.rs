@@ -59,6 +59,22 @@ impl GivenSockets {
         self.are_in_use
     }
 
+    /// One that another process uses at an address that covers `address`, or is covered by it: all addresses of its port.
+    pub(super) fn overlapping(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let addresses = self.addresses();
+        if !self.are_in_use || addresses.contains(&address) {
+            return None;
+        }
+        // [::] may have IPv4 as well.
+        let covers = |all: SocketAddr, one: SocketAddr| {
+            all.ip().is_unspecified() && (all.is_ipv6() || one.is_ipv4())
+        };
+        let is_overlapping = |other: &SocketAddr| {
+            other.port() == address.port() && (covers(*other, address) || covers(address, *other))
+        };
+        addresses.into_iter().find(is_overlapping)
+    }
+
     /// Adds a socket of TCP, which messages call `name`.
     ///
     /// # Errors
@@ -164,6 +180,8 @@ fn take<S>(given: &mut Vec<GivenSocket<S>>, wanted: SocketAddr) -> Vec<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
     use super::*;
 
     const LOOPBACK: &str = "127.0.0.1:0";
@@ -187,6 +205,26 @@ mod tests {
         assert_eq!(unused, [format!("UDP {elsewhere} (web)")]);
         assert_eq!(given.take_udp(LOOPBACK.parse().unwrap()).len(), 1);
         assert!(given.is_empty() && given.workers() == 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_address_that_covers_one_in_use_is_found() {
+        let in_use = TcpListener::bind(LOOPBACK).unwrap();
+        let one = in_use.local_addr().unwrap();
+        let (v4, v6) = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
+        let all = [v4.into(), v6.into()].map(|ip: IpAddr| SocketAddr::new(ip, one.port()));
+        let others = ["[::1]:0", "127.0.0.2:0"].map(|other| {
+            let other: SocketAddr = other.parse().unwrap();
+            SocketAddr::new(other.ip(), one.port())
+        });
+        let mut given = GivenSockets::of_predecessor();
+        given.add_tcp(in_use, None).unwrap();
+        assert_eq!(all.map(|all| given.overlapping(all)), [Some(one); 2]);
+        assert_eq!(others.map(|other| given.overlapping(other)), [None; 2]);
+        assert_eq!(given.overlapping(one), None);
+        given.are_in_use = false;
+        assert_eq!(all.map(|all| given.overlapping(all)), [None; 2]);
     }
 
     #[cfg(target_os = "linux")]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, Version};
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
 use tokio::sync::{mpsc, watch};
@@ -24,6 +24,7 @@ use super::exchange::{refuse, refuse_unreadable, respond, unreadable};
 use super::monitor::Activity;
 use super::received::{OpenContents, Received};
 use super::record::{Answer, Record, Recorder};
+use super::refusal::Refusal;
 use super::resources::{AddressProof, Chunk, Origin};
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
@@ -325,9 +326,9 @@ impl Exchange {
             Ok(Ok(Some(StreamEvent::Request(head)))) => self.answer(*head, sender, receiver).await,
             Ok(Ok(Some(StreamEvent::TooLarge))) => {
                 receiver.stop(ErrorCode::NO_ERROR);
-                let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                let reason = Refusal::HeaderTooLarge;
                 let (context, recorder) = (&self.context, &self.recorder);
-                let answer = refuse_unreadable(context, recorder, Version::HTTP_3, status);
+                let answer = refuse_unreadable(context, recorder, Version::HTTP_3, reason);
                 // Its method is not known.
                 self.send(&mut sender, answer, &Method::GET, &self.origin())
                     .await;
@@ -370,11 +371,11 @@ impl Exchange {
         let method = request.method().clone();
         let response = if self.early.is_some() && !request.method().is_safe() {
             // It may be a replay (RFC 8470).
-            let status = StatusCode::TOO_EARLY;
-            refuse(&self.context, &self.recorder, &request, status)
+            let reason = Refusal::TooEarly;
+            refuse(&self.context, &self.recorder, &request, reason)
         } else if header::request_fields(&request) > self.max_fields() {
-            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-            refuse(&self.context, &self.recorder, &request, status)
+            let reason = Refusal::HeaderTooLarge;
+            refuse(&self.context, &self.recorder, &request, reason)
         } else {
             let (interim, mut interims) = interim();
             request.extensions_mut().insert(interim);

@@ -35,6 +35,7 @@ mod progress;
 mod quic;
 mod received;
 mod record;
+mod refusal;
 mod reload;
 mod resources;
 mod shares;
@@ -69,7 +70,8 @@ use self::admission::{Admission, ConnectionLimits};
 pub(crate) use self::budget::{Budget, Grant};
 pub use self::challenges::{AnsweredChallenge, Challenges};
 pub use self::client_certificates::{
-    ClientCertificate, ClientCertificates, ClientCertificatesError, ClientRules, TlsClient,
+    ClientCertificate, ClientCertificates, ClientCertificatesError, ClientRules, RevocationList,
+    TlsClient,
 };
 pub use self::compression::compressed;
 pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
@@ -87,7 +89,8 @@ pub use self::ocsp::{CertificateStatus, StatusError, StatusQuery};
 pub use self::panics::report_panics_in_one_line;
 pub(crate) use self::passage::ProxiedContent;
 pub use self::record::PassedOn;
-pub use self::reload::Handle;
+pub use self::refusal::{Refusal, RouteName};
+pub use self::reload::{Handle, OpenConnections};
 use self::reload::{KeptSessions, QuicEndpoint};
 use self::resources::Resources;
 pub(crate) use self::state::Sessions;
@@ -123,6 +126,16 @@ pub enum ServeError {
         address: SocketAddr,
         /// The error of the system.
         cause: io::Error,
+    },
+    /// The process before listens on one address of a port, and this one on all, or the reverse.
+    #[error(
+        "cannot take over {listens}: the configuration has {wanted} now; only a restart changes between one and all addresses of a port"
+    )]
+    Overlaps {
+        /// An address of the process before.
+        listens: SocketAddr,
+        /// That of this process.
+        wanted: SocketAddr,
     },
     /// The certificate cannot be used.
     #[error(transparent)]
@@ -417,6 +430,8 @@ impl Server {
         if let Some(shared) = &context.shared {
             on_any.spawn(rotate_shared_keys(Arc::clone(shared), Arc::clone(&context)));
         }
+        #[cfg(target_os = "linux")]
+        context.takeover.runs.stop();
         // They are there until the end, so that they show that the server stops.
         let mut pages = JoinSet::new();
         for socket in self.metrics_pages {
@@ -452,10 +467,15 @@ impl Server {
                 false => limits.shutdown_grace,
             }
         };
-        if !matches!(runtime.timeout(grace, in_time).await, Ok(Ok(()))) {
-            let open = context.metrics.open_records();
-            if open > 0 {
-                let text = format!("requests that were cut because the server stops: {open}");
+        let waited = runtime.timeout(grace, in_time).await;
+        if !matches!(waited, Ok(Ok(()))) {
+            let open = context.open();
+            if open != OpenConnections::default() {
+                let reason = match waited {
+                    Err(_) => format!("after {} s", grace.as_secs()),
+                    Ok(_) => "at once".to_owned(),
+                };
+                let text = format!("the server stops, and cuts {reason}: {open}");
                 messages::emit(Level::Warning, Subject::Server, &text);
             }
             context.cut.stop();
@@ -617,7 +637,10 @@ fn open_metrics(
         Some(given) => {
             TcpListener::from_std(given).map_err(|cause| not_listening("TCP", address, cause))
         }
-        None => listen_tcp(address, runtime),
+        None => {
+            refuse_overlap(given, address)?;
+            listen_tcp(address, runtime)
+        }
     };
     let mut sockets = vec![listen(first)?];
     let port = sockets[0]
@@ -629,6 +652,18 @@ fn open_metrics(
         }
     }
     Ok(sockets)
+}
+
+/// Refuses `address` if another one of its port, which covers it or which it covers, is in use by the process before: neither
+/// could have the connections of the other.
+fn refuse_overlap(given: &GivenSockets, address: SocketAddr) -> Result<(), ServeError> {
+    match given.overlapping(address) {
+        Some(listens) => Err(ServeError::Overlaps {
+            listens,
+            wanted: address,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Whether this host has the address: IPv6 may be disabled.
@@ -654,6 +689,7 @@ impl Sockets {
         } = opening;
         let protocols = config.protocols;
         let are_in_use = given.are_in_use();
+        refuse_overlap(given, address)?;
         if protocols.http1 || protocols.http2 || protocols.cleartext {
             let protocol = match config.multipath_tcp {
                 true => TcpProtocol::Multipath,

@@ -13,6 +13,7 @@ use super::client_certificates::{ClientCertificate, ClientRules, TlsClient};
 use super::metrics::{Metrics, SiteName};
 use super::monitor::Activity;
 use super::progress::Progress;
+use super::refusal::{Refusal, RouteName};
 use super::trusted::ClientAddress;
 use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
@@ -23,16 +24,17 @@ use crate::runtime::RuntimeHandle;
 /// The extension of a response that names the destination of its request, for the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOn {
-    upstream: String,
+    /// `None` if none was asked.
+    upstream: Option<String>,
     error: Option<String>,
     pipe: Option<usize>,
 }
 
 impl PassedOn {
-    /// The request was passed on to `upstream`; `error` says why there was no response.
-    pub fn to(upstream: impl Into<String>, error: Option<String>) -> Self {
+    /// The request was passed on to `upstream`, if one was asked; `error` says why there was no response.
+    pub fn to(upstream: Option<String>, error: Option<String>) -> Self {
         Self {
-            upstream: upstream.into(),
+            upstream,
             error,
             pipe: None,
         }
@@ -131,6 +133,8 @@ pub(super) struct Record {
     is_received: bool,
     passed_on: Option<PassedOn>,
     site: Option<SiteName>,
+    route: Option<RouteName>,
+    refusal: Option<Refusal>,
 }
 
 impl Record {
@@ -142,6 +146,7 @@ impl Record {
     ) -> Self {
         let line = log.as_ref().map(|_| Box::new(RequestLine::of(request)));
         let mut record = Self::unreadable(recorder, log, request.version());
+        record.refusal = None;
         if let Some(client) = request.extensions().get::<ClientAddress>() {
             record.client = *client;
         }
@@ -179,27 +184,34 @@ impl Record {
             is_received: false,
             passed_on: None,
             site: None,
+            route: None,
+            refusal: Some(Refusal::Malformed),
         }
     }
 
-    /// The response has this status.
-    pub(super) fn answer(&mut self, status: StatusCode) {
-        self.status = Some(status);
+    /// The response is of this refusal.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.status = Some(refusal.status());
+        self.refusal = Some(refusal);
     }
 
     /// The request is answered with `response`.
     pub(super) fn begin(mut self, response: Response<Body>) -> Answer {
-        self.answer(response.status());
-        self.passed_on = response.extensions().get().cloned();
-        self.site = response.extensions().get().cloned();
+        self.status = Some(response.status());
+        let extensions = response.extensions();
+        self.passed_on = extensions.get().cloned();
+        self.site = extensions.get().cloned();
+        self.route = extensions.get().cloned();
+        self.refusal = extensions.get().copied();
         if let Some(PassedOn {
             upstream,
             error: Some(error),
             ..
         }) = &self.passed_on
         {
-            messages::emit_frequent(Level::Warning, Frequent::Upstream, || {
-                format!("{upstream} gave no response: {error}")
+            messages::emit_frequent(Level::Warning, Frequent::Upstream, || match upstream {
+                Some(upstream) => format!("{upstream} gave no response: {error}"),
+                None => format!("a request was not passed on: {error}"),
             });
         }
         self.expected = content_length(response.headers());
@@ -285,12 +297,18 @@ impl Drop for Record {
             paths: recorder.quic.as_ref().map(paths),
             duration_s: until_now.as_secs_f64(),
             complete: self.is_received && self.whole_after.is_some(),
-            upstream: self.passed_on.as_ref().map(|passed| &*passed.upstream),
+            upstream: self
+                .passed_on
+                .as_ref()
+                .and_then(|passed| passed.upstream.as_deref()),
             upstream_error: self
                 .passed_on
                 .as_ref()
                 .and_then(|passed| passed.error.as_deref()),
             pipe: self.passed_on.as_ref().and_then(|passed| passed.pipe),
+            site: self.site.as_ref().map(SiteName::as_str),
+            route: self.route.as_ref().map(RouteName::as_str),
+            reason: self.refusal.map(Refusal::name),
         };
         log.write(&line);
         metrics.record_closed();

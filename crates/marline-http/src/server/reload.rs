@@ -1,7 +1,9 @@
 //! Replacing the configuration of a running server.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use marline::settings::rows;
 use marline::{QuicLbError, Sha256, TransportConfig};
@@ -29,6 +31,32 @@ impl std::fmt::Debug for Handle {
     }
 }
 
+/// The connections that are open at a time, and their requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenConnections {
+    connections: usize,
+    requests: usize,
+}
+
+impl fmt::Display for OpenConnections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            connections,
+            requests,
+        } = self;
+        write!(f, "open connections: {connections}, requests: {requests}")
+    }
+}
+
+impl Context {
+    pub(super) fn open(&self) -> OpenConnections {
+        OpenConnections {
+            connections: self.metrics.connections.count(),
+            requests: self.metrics.open_records(),
+        }
+    }
+}
+
 impl Handle {
     /// Accepts no new connections, and lets requests in progress finish within [`ServerLimits::shutdown_grace`].
     pub fn shut_down(&self) {
@@ -39,6 +67,19 @@ impl Handle {
     pub fn hurry(&self) {
         self.hurry.stop();
         self.stop.stop();
+    }
+
+    /// The connections that are open, and their requests.
+    pub fn open(&self) -> OpenConnections {
+        let context = self.context.upgrade();
+        context.map_or_else(OpenConnections::default, |context| context.open())
+    }
+
+    /// The time that requests have to finish after [`shut_down`](Self::shut_down).
+    pub fn shutdown_grace(&self) -> Duration {
+        let context = self.context.upgrade();
+        let grace = context.map(|context| context.current.get().limits.shutdown_grace);
+        grace.unwrap_or_default()
     }
 
     /// Completes once the runtime of every worker has run a task. One that is blocked keeps it waiting.

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONNECTION;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -53,6 +53,7 @@ use super::monitor::Activity;
 use super::progress::Progress;
 use super::received::{OpenContents, Received};
 use super::record::{Answer, Recorder};
+use super::refusal::Refusal;
 use super::resources::{Chunk, Origin};
 use super::{Context, ServerLimits, TlsClient};
 use crate::body::Body;
@@ -289,8 +290,8 @@ impl ClientConnection {
                 timeout(wait, refuse_unread(stream, NOT_TLS)).await,
                 Ok(Ok(()))
             ) {
-                let status = StatusCode::BAD_REQUEST;
-                self.deliveries.answered(record, status, NOT_TLS_CONTENT);
+                let refusal = Refusal::NotTls;
+                self.deliveries.answered(record, refusal, NOT_TLS_CONTENT);
             }
             limits::LINGER
         }
@@ -418,9 +419,9 @@ impl ClientConnection {
             served = serving => served,
             () = make_room => return limits::LINGER,
         };
-        if let Some(status) = served.err().and_then(|error| refusal(&error)) {
+        if let Some(refusal) = served.err().and_then(|error| refusal(&error)) {
             let record = unreadable(&context, &recorder, version);
-            deliveries.answered(record, status, 0);
+            deliveries.answered(record, refusal, 0);
         }
         limits::LINGER
     }
@@ -509,12 +510,12 @@ impl OfRequests {
         mut request: Request<B>,
         has_content: bool,
     ) -> Result<Request<B>, Box<Answer>> {
-        let Some(status) = fault(&request, has_content, self.max_fields) else {
+        let Some(reason) = fault(&request, has_content, self.max_fields) else {
             header::remove_empty_port(&mut request);
             return Ok(request);
         };
         let request = request.map(|_| Body::empty());
-        let answer = refuse(&self.context, &self.recorder, &request, status);
+        let answer = refuse(&self.context, &self.recorder, &request, reason);
         Err(Box::new(answer))
     }
 }
@@ -525,17 +526,17 @@ fn close_after(answer: &mut Answer) {
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-/// The status of hyper's answer to an unreadable request of HTTP/1.1 that ended its connection with `error`.
-fn refusal(error: &hyper::Error) -> Option<StatusCode> {
+/// The reason of hyper's answer to an unreadable request of HTTP/1.1 that ended its connection with `error`.
+fn refusal(error: &hyper::Error) -> Option<Refusal> {
     match (error.is_parse_too_large(), error.is_parse()) {
-        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
-        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (true, _) => Some(Refusal::HeaderTooLarge),
+        (false, true) => Some(Refusal::Malformed),
         (false, false) => None,
     }
 }
 
-/// The status with which a request is refused if its header is malformed, or has more than `max_fields` fields.
-fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Option<StatusCode> {
+/// The reason for which a request is refused if its header is malformed, or has more than `max_fields` fields.
+fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Option<Refusal> {
     let headers = request.headers();
     // It has none, and what follows is of the tunnel (RFC 9110, section 9.3.6).
     let is_tunnel_with_content = request.method() == Method::CONNECT && has_content;
@@ -548,8 +549,8 @@ fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Optio
         || header::has_blanks(request.version(), headers)
         || is_tunnel_with_content;
     match (header::request_fields(request) > max_fields, is_malformed) {
-        (true, _) => Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
-        (false, true) => Some(StatusCode::BAD_REQUEST),
+        (true, _) => Some(Refusal::HeaderTooLarge),
+        (false, true) => Some(Refusal::Malformed),
         (false, false) => None,
     }
 }

@@ -12,7 +12,8 @@ use marline_certificates::{Certificates, Stapling};
 use marline_http::client::{Client, ClientConfig};
 use marline_http::proxy::{PipeMetrics, ProxyConfig, UpstreamMetrics, reverse_proxy};
 use marline_http::server::{
-    AccessLog, Challenges, MetricsSource, Server, ServerConfig, SiteName, StateDirectory, generated,
+    AccessLog, Challenges, MetricsSource, Refusal, Server, ServerConfig, SiteName, StateDirectory,
+    generated,
 };
 
 use super::*;
@@ -114,7 +115,6 @@ fn certificates() -> Certificates {
         Challenges::default(),
         stapling,
         Vec::new(),
-        |_| {},
     )
 }
 
@@ -195,6 +195,24 @@ async fn page() -> String {
 #[tokio::test]
 async fn the_page_of_metrics_is_current() {
     is_current("metrics.md", &page().await);
+}
+
+#[test]
+fn the_reasons_of_refusals_are_current() {
+    let page = include_str!("../../../../../docs/reference/errors.md");
+    let row = |refusal: Refusal| {
+        let (status, name) = (refusal.status().as_u16(), code(refusal.name()));
+        format!("| {status} | {name} | ")
+    };
+    let begin = |line: &&str| line.split(" | ").count() == 3 && line.contains("| `");
+    let table = page.split("| status | `reason` | |").nth(1).unwrap();
+    let table = table.split("\n\n").next().unwrap();
+    let rows: Vec<_> = table.lines().filter(begin).collect();
+    assert_eq!(rows.len(), Refusal::ALL.len());
+    for refusal in Refusal::ALL {
+        let row = row(refusal);
+        assert!(rows.iter().any(|line| line.starts_with(&row)), "{row}");
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Forward {
         let answered = self.pass_on(request).await;
         let error = answered.as_ref().err().map(ToString::to_string);
         let mut response = answered.unwrap_or_else(Failure::into_response);
-        let passed = PassedOn::to(authority.unwrap_or_default(), error);
+        let passed = PassedOn::to(authority, error);
         response.extensions_mut().insert(passed);
         response
     }

@@ -106,6 +106,9 @@ pub(in crate::proxy) enum DialError {
     /// There is no connection of HTTP/3.
     #[error(transparent)]
     Http3(#[from] ClientError),
+    /// Nothing arrives from its address.
+    #[error("no answer within {} s", .0.as_secs_f64())]
+    Silent(Duration),
 }
 
 impl DialError {
@@ -127,6 +130,7 @@ impl DialError {
                 }
             }
             Self::Http(_) => {}
+            Self::Silent(limit) => return Failure::ConnectTimeout(*limit),
             Self::Http3(error) if error.is_timeout() => return Failure::ConnectTimeout(limit),
             Self::Http3(error @ ClientError::Certificate { .. }) => {
                 return Failure::Certificate(error.to_string());
@@ -165,6 +169,14 @@ impl Shared {
         match self {
             Self::Http2(_) => 1,
             Self::Http3(_) => limits::MAX_UPSTREAM_HTTP3_CONNECTIONS,
+        }
+    }
+
+    /// Its round-trip time, if it is known.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        match self {
+            Self::Http2(_) => None,
+            Self::Http3(connection) => connection.rtt(),
         }
     }
 
@@ -220,6 +232,11 @@ impl Dialer {
             max_header_fields: config.max_header_fields,
             connection_window: config.connection_window(),
         })
+    }
+
+    /// Whether its connections are of HTTP/3.
+    pub(super) fn is_http3(&self) -> bool {
+        self.http3.is_some()
     }
 
     /// Opens a connection to `address`, which is one of HTTP/1.1 if `http1` is set.

@@ -10,12 +10,22 @@ use hyper::ext::Protocol;
 use marline::ConnectionError;
 use marline_h3::SendError;
 use tokio::sync::Mutex as Turns;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::dial::{Address, DialError, Dialed, Dialer, Sender, Shared};
 use crate::body::{Body, BoxError, with_source};
 use crate::client::ClientError;
 use crate::http3::RequestError;
+use crate::limits;
+
+/// The round-trip time that is assumed before the first one is measured (RFC 9002, section 6.2.2).
+const INITIAL_RTT: Duration = Duration::from_millis(333);
+
+/// The first probe timeout in round-trip times: their variation is assumed to be a half (RFC 9002, section 6.2.1).
+const PTO_IN_RTTS: u32 = 3;
+
+/// Round trips of a handshake, and of its lost packets.
+const ROUND_TRIPS: u32 = 4;
 
 /// An address of an application. Connections to it are kept while they are idle, and shared if they are of HTTP/2 or
 /// HTTP/3.
@@ -42,6 +52,10 @@ struct State {
     failed_until: Option<Instant>,
     /// Whether a task closes connections that are idle for too long.
     is_swept: bool,
+    /// The round-trip time of its last connection of HTTP/3 as it was opened.
+    rtt: Option<Duration>,
+    /// How often nothing has arrived from it.
+    silences: u64,
 }
 
 /// A connection that is kept, and the time when it was last used.
@@ -128,6 +142,7 @@ impl Endpoint {
             return Ok(self.leased(sender, true));
         }
         let may_share = || need != Need::Http1 && self.state().is_http1 != Some(true);
+        let silences = self.state().silences;
         let opening = match may_share() {
             true => Some(self.opening.lock().await),
             false => None,
@@ -138,8 +153,12 @@ impl Endpoint {
         {
             return Ok(self.leased(sender, true));
         }
-        let _opening = opening.filter(|_| may_share());
-        let dialed = self.dialer.dial(&self.address, need == Need::Http1).await?;
+        let opening = opening.filter(|_| may_share());
+        if opening.is_some() && self.state().silences != silences {
+            // Another one has waited for it meanwhile.
+            return Err(DialError::Silent(self.patience()));
+        }
+        let dialed = self.dial(need).await?;
         let mut state = self.state();
         state.failed_until = None;
         if need != Need::Http1 {
@@ -148,6 +167,7 @@ impl Endpoint {
         let sender = match dialed {
             Dialed::Http1(sender) => Sender::Http1(sender),
             Dialed::Shared(shared) => {
+                state.rtt = shared.rtt().or(state.rtt);
                 let (sender, most) = (shared.sender(), shared.most());
                 state.shared.insert(0, Kept::now(shared));
                 state.shared.truncate(most);
@@ -157,6 +177,32 @@ impl Endpoint {
         };
         drop(state);
         Ok(self.leased(sender, false))
+    }
+
+    /// Opens a connection. No ICMP message ends the wait for an application over HTTP/3 that is not there.
+    async fn dial(&self, need: Need) -> Result<Dialed, DialError> {
+        let dialing = self.dialer.dial(&self.address, need == Need::Http1);
+        if !self.dialer.is_http3() {
+            return dialing.await;
+        }
+        let limit = self.patience();
+        let dialed = timeout(limit, dialing).await;
+        dialed.unwrap_or_else(|_| {
+            self.state().silences += 1;
+            Err(DialError::Silent(limit))
+        })
+    }
+
+    /// The time in which an application over HTTP/3 answers if it is there. Its first packet is sent again once (RFC 9002,
+    /// section 6.2.2), unless it was not there a short time ago.
+    fn patience(&self) -> Duration {
+        let has_failed = self.has_failed();
+        let rtt = self.state().rtt.unwrap_or(INITIAL_RTT);
+        let answer = limits::LEAST_UPSTREAM_ANSWER.max(rtt * ROUND_TRIPS);
+        match has_failed {
+            true => answer,
+            false => INITIAL_RTT * PTO_IN_RTTS + 2 * answer,
+        }
     }
 
     fn leased(self: &Arc<Self>, sender: Sender, is_reused: bool) -> Lease {

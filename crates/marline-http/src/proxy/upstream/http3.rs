@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -71,6 +72,10 @@ impl Http3Connection {
             stream: self.connection.try_open(),
             connection: self.clone(),
         }
+    }
+
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        self.connection.quic().map(marline::Connection::rtt)
     }
 
     pub(super) fn is_closed(&self) -> bool {

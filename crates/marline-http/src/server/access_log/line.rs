@@ -108,6 +108,15 @@ pub(in crate::server) struct Line<'a> {
     /// The pipe that carried the response, from 0, if the request was passed on over a pool of pipes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::server) pipe: Option<usize>,
+    /// The site that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) site: Option<&'a str>,
+    /// Its route, if one fitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) route: Option<&'a str>,
+    /// The reason why the server refused the request itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::server) reason: Option<&'static str>,
 }
 
 /// The fields of a request in JSON.
@@ -264,6 +273,9 @@ mod tests {
             upstream: None,
             upstream_error: None,
             pipe: None,
+            site: None,
+            route: None,
+            reason: None,
         }
     }
 

@@ -21,6 +21,10 @@ impl SiteName {
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
+
+    pub(in crate::server) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The counters of sites by their names.

@@ -166,6 +166,11 @@ impl Connections {
         self.state().live.remove(&number);
     }
 
+    /// The connections that are open.
+    pub(in crate::server) fn count(&self) -> usize {
+        self.state().live.len()
+    }
+
     /// The page, in JSON. Counters are read at most every [`limits::CONNECTIONS_INTERVAL`], however many ask.
     pub(super) fn page(&self, now: Instant) -> Arc<str> {
         let mut state = self.state();

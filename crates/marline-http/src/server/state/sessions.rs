@@ -63,12 +63,14 @@ impl Sessions {
         }))
     }
 
-    /// Reads the file, which no other process uses from now on.
+    /// Reads the file, which no other process uses from now on. It has what is known of earlier, unless that was used meanwhile.
     ///
     /// # Errors
     /// The file cannot be used.
     pub(crate) fn take_over(&self) -> Result<(), StateError> {
         let mut inner = self.lock();
+        inner.values.clear();
+        inner.order.clear();
         // A file system may leave an empty file after a power failure.
         if let Some(text) = files::read(&inner.path)?.filter(|text| !text.is_empty()) {
             inner.replay(&text)?;
@@ -79,9 +81,10 @@ impl Sessions {
         Ok(())
     }
 
-    /// Sets whether this process uses the sessions, rather than one that takes over.
-    pub(crate) fn set_own(&self, are_own: bool) {
-        self.lock().are_own = are_own;
+    /// Leaves the sessions to a process that takes over.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn give_up(&self) {
+        self.lock().are_own = false;
     }
 
     /// Removes the files of other addresses beside that at `path`, which was just written, if their sessions are no longer
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(new.take(&key(1)), None);
         assert!(!new.put(key(3), vec![1]));
         assert!(old.take(&key(1)).is_some());
-        old.set_own(false);
+        old.give_up();
         new.take_over().unwrap();
         assert!(old.get(&key(2)).is_none() && old.take(&key(2)).is_none());
         assert!(!old.put(key(3), vec![1]));

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::{Response, StatusCode};
+use http::Response;
 use http_body::{Body as _, Frame, SizeHint};
 use slab::Slab;
 use tokio::net::TcpStream;
@@ -20,6 +20,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::progress::Progress;
 use super::super::record::{Answer, Record};
+use super::super::refusal::Refusal;
 use crate::body::{Body, BoxError};
 use crate::limits;
 use crate::tcp::acknowledged;
@@ -262,9 +263,9 @@ impl Deliveries {
         }))
     }
 
-    /// Records a response that was written already: `status` with this many `bytes` of content.
-    pub(super) fn answered(&self, mut record: Record, status: StatusCode, bytes: usize) {
-        record.answer(status);
+    /// Records a response that was written already: `refusal` with this many `bytes` of content.
+    pub(super) fn answered(&self, mut record: Record, refusal: Refusal, bytes: usize) {
+        record.refuse(refusal);
         let outgoing = self.begin(record);
         outgoing.passed(bytes, true);
         outgoing.taken(bytes);

@@ -3,11 +3,15 @@
 //! | from | message | has |
 //! | --- | --- | --- |
 //! | old | hello | how many sockets follow, and the secret of keys |
-//! | old | sockets | file descriptors |
-//! | new | ready | it has read its configuration, and has its sockets |
-//! | old | go | it reads no more datagrams |
+//! | old | sockets | file descriptors; the new process starts after these messages are sent |
+//! | new | ready | it has read its configuration, and has its sockets: the addresses where it will read datagrams |
+//! | old | go | it reads no more datagrams there |
 //! | new | serving | it begins to read datagrams |
 //! | new | datagram | one of a connection that the new process does not have |
+//! | new | running | it accepts connections, on all of its workers |
+//!
+//! Until `running`, the old process accepts connections as well, and serves as before if the new one ends. If the old one ends
+//! at any time, the new one serves alone.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -19,7 +23,7 @@ use marline::proto::{EcnCodepoint, FourTuple};
 use serde::{Deserialize, Serialize};
 
 /// The protocol of these messages. Another one is refused, and the old process goes on.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The largest message: a datagram of the greatest length, with its addresses.
 pub(super) const MAX_MESSAGE: usize = (1 << 16) + HEAD;
@@ -31,10 +35,11 @@ const HEAD: usize = 2 + 3 * ADDRESS;
 const ADDRESS: usize = 1 + 16 + 2 + 4;
 
 pub(super) const SOCKETS: &[u8] = b"s";
-pub(super) const READY: &[u8] = b"r";
 pub(super) const GO: &[u8] = b"g";
 pub(super) const SERVING: &[u8] = b"v";
+pub(super) const RUNNING: &[u8] = b"u";
 const HELLO: u8 = b'h';
+const READY: u8 = b'r';
 const DATAGRAM: u8 = b'd';
 
 /// The first message.
@@ -94,6 +99,27 @@ impl Hello {
             secret: secret.ok_or_else(|| malformed("its secret"))?,
         })
     }
+}
+
+/// Encodes the message that the endpoints at the addresses `taken` will be read.
+pub(super) fn encode_ready(taken: impl IntoIterator<Item = SocketAddr>) -> Vec<u8> {
+    let mut message = vec![READY];
+    for address in taken {
+        encode_address(address, &mut message);
+    }
+    message
+}
+
+/// The addresses of [`encode_ready`].
+pub(super) fn decode_ready(message: &[u8]) -> io::Result<Vec<SocketAddr>> {
+    let Some((&READY, addresses)) = message.split_first() else {
+        return Err(malformed("it does not say that the process is ready"));
+    };
+    let mut addresses = addresses.chunks_exact(ADDRESS);
+    let decoded: Option<_> = addresses.by_ref().map(decode_address).collect();
+    decoded
+        .filter(|_| addresses.remainder().is_empty())
+        .ok_or_else(|| malformed("its addresses"))
 }
 
 /// Encodes `datagram` of the endpoint that is bound to `bound` into parts of a message.
@@ -185,6 +211,18 @@ mod tests {
         ] {
             assert!(Hello::decode(other.as_bytes()).is_err(), "{other}");
         }
+    }
+
+    #[test]
+    fn the_addresses_that_are_taken_are_read_as_they_were_written() {
+        let taken: Vec<SocketAddr> = ["192.0.2.1:443", "[fe80::1%7]:65535"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        let message = encode_ready(taken.clone());
+        assert_eq!(decode_ready(&message).unwrap(), taken);
+        assert_eq!(decode_ready(&encode_ready([])).unwrap(), []);
+        assert!(decode_ready(&message[..message.len() - 1]).is_err());
+        assert!(decode_ready(SERVING).is_err() && decode_ready(&[]).is_err());
     }
 
     #[test]

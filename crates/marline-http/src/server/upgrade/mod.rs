@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::net::TcpListener;
 
+use super::reload::QuicEndpoint;
 use super::stop::Stop;
 use super::{Context, OfWorker, tcp};
 use crate::log::Level;
@@ -35,6 +36,8 @@ pub(super) struct Takeover {
     tcp: Mutex<Vec<OwnedFd>>,
     /// Set when the process before has ended, if there was one.
     predecessor: OnceLock<Stop>,
+    /// Set when connections are accepted.
+    pub(super) runs: Stop,
     /// Whether another process has taken over.
     has_successor: AtomicBool,
 }
@@ -51,6 +54,7 @@ impl Takeover {
         Ok(Self {
             tcp: Mutex::new(duplicates.collect::<io::Result<_>>()?),
             predecessor: OnceLock::new(),
+            runs: Stop::default(),
             has_successor: AtomicBool::new(false),
         })
     }
@@ -66,6 +70,15 @@ impl Takeover {
 
     fn lock(&self) -> MutexGuard<'_, Vec<OwnedFd>> {
         self.tcp.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins to resume the sessions that another process has used.
+fn take_over_sessions(quic: &QuicEndpoint) {
+    let taken = quic.open_sessions().map(|sessions| sessions.take_over());
+    if let Some(Err(error)) = taken {
+        let text = format!("clients cannot resume their sessions: {error}");
+        messages::emit(Level::Error, Subject::Keys, &text);
     }
 }
 
@@ -87,24 +100,9 @@ impl Context {
         self.stop.stop();
     }
 
-    /// Sets whether this process resumes sessions.
-    fn set_own_sessions(&self, are_own: bool) {
-        for quic in &self.endpoints {
-            if let Some(sessions) = quic.open_sessions() {
-                sessions.set_own(are_own);
-            }
-        }
-    }
-
     /// Begins to resume the sessions of the process before.
     fn take_over_sessions(&self) {
-        for quic in &self.endpoints {
-            let taken = quic.open_sessions().map(|sessions| sessions.take_over());
-            if let Some(Err(error)) = taken {
-                let text = format!("clients cannot resume their sessions: {error}");
-                messages::emit(Level::Error, Subject::Keys, &text);
-            }
-        }
+        self.endpoints.iter().for_each(take_over_sessions);
     }
 
     /// Completes when the process before has ended, which gets its datagrams from this one.

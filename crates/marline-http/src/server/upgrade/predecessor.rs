@@ -16,7 +16,7 @@ use super::super::stop::Stop;
 use super::super::{Context, GivenSockets, Handle};
 use super::VARIABLE;
 use super::channel::Channel;
-use super::message::{GO, Hello, MAX_MESSAGE, READY, SERVING, encode_datagram};
+use super::message::{GO, Hello, MAX_MESSAGE, RUNNING, SERVING, encode_datagram, encode_ready};
 use crate::limits;
 
 /// The process that this one takes over from, which serves meanwhile.
@@ -34,8 +34,10 @@ impl Predecessor {
     /// # Errors
     /// It does not pass on its sockets.
     pub async fn of_process() -> io::Result<Option<Self>> {
-        let parent = rustix::process::getppid().map(|parent| parent.to_string());
-        if parent.is_none() || env::var(VARIABLE).ok() != parent {
+        // Whoever made the channel, even if it has ended since: a process that this one starts has another standard input.
+        let maker = rustix::net::sockopt::socket_peercred(io::stdin());
+        let maker = maker.ok().map(|maker| maker.pid.to_string());
+        if maker.is_none() || env::var(VARIABLE).ok() != maker {
             return Ok(None);
         }
         let end = io::stdin().as_fd().try_clone_to_owned()?;
@@ -63,30 +65,34 @@ impl Predecessor {
     }
 
     /// Has the predecessor stop, and `servers`, which have its sockets, begin. What arrives for its connections is passed on to
-    /// it. If it has ended, `servers` begin alone.
+    /// it. If it has ended, `servers` begin alone. It stops once they [run](crate::server::Server::run).
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// It answers in another way than a predecessor.
     pub async fn take_over(self, servers: &[Handle]) -> io::Result<()> {
         let Self { channel, .. } = self;
+        let contexts: Vec<_> = servers
+            .iter()
+            .filter_map(|handle| handle.context.upgrade())
+            .collect();
+        let endpoints = contexts.iter().flat_map(|context| &context.endpoints);
+        let taken = endpoints.filter_map(|quic| Some(quic.endpoints.first()?.local_addr()));
+        let ready = encode_ready(taken);
         let mut message = [0; 1];
         let go = async {
-            channel.send(READY, &[]).await?;
+            channel.send(&ready, &[]).await?;
             channel.receive(&mut message, &mut Vec::new()).await
         };
         let is_there = match go.await {
             Ok(0) => false,
             Ok(_) if message == GO => true,
             Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
+            // It has ended.
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => false,
             Err(error) => return Err(error),
         };
         let channel = Arc::new(channel);
         let ended = Stop::default();
-        let contexts: Vec<_> = servers
-            .iter()
-            .filter_map(|handle| handle.context.upgrade())
-            .collect();
         for context in &contexts {
             context.take_over_sessions();
             for endpoint in context.quic_endpoints() {
@@ -113,11 +119,27 @@ impl Predecessor {
                 .for_each(marline::Endpoint::start_receiving);
         }
         if is_there {
+            tokio::spawn(report_running(Arc::clone(&channel), servers.to_vec()));
             let contexts = contexts.iter().map(Arc::downgrade).collect();
             tokio::spawn(watch(channel, ended, contexts));
         }
         Ok(())
     }
+}
+
+/// Has the predecessor stop when each worker of `servers` accepts connections.
+async fn report_running(channel: Arc<Channel>, servers: Vec<Handle>) {
+    for server in servers {
+        let Some(context) = server.context.upgrade() else {
+            return;
+        };
+        let runs = context.takeover.runs.stopped();
+        drop(context);
+        runs.await;
+        server.workers_run().await;
+    }
+    // If it cannot be sent, the predecessor has ended.
+    let _ = channel.send(RUNNING, &[]).await;
 }
 
 /// Receives the sockets, and returns the secret.

@@ -1,20 +1,24 @@
 //! The side of the process that is replaced.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::process::Child;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::super::reload::QuicEndpoint;
 use super::super::{Context, Handle};
-use super::VARIABLE;
 use super::channel::{Channel, MAX_DESCRIPTORS};
 use super::message::{
-    GO, Hello, MAX_MESSAGE, OfEndpoint, READY, SERVING, SOCKETS, decode_datagram,
+    GO, Hello, MAX_MESSAGE, OfEndpoint, RUNNING, SERVING, SOCKETS, decode_datagram, decode_ready,
 };
+use super::{VARIABLE, take_over_sessions};
 use crate::limits;
 
 /// The reason why an upgrade failed. This process serves as before.
@@ -68,13 +72,16 @@ pub async fn upgrade(
         let of_context = context.sockets().map_err(UpgradeError::Sockets)?;
         sockets.extend(of_context);
     }
-    let (mut process, channel) = Starting::start(program)?;
-    let ready = async {
-        send_sockets(&channel, &sockets, secret).await?;
-        expect(&channel, READY).await
-    };
-    process.within(limits::UPGRADE_START, ready).await?;
-    let paused = Paused::begin(&contexts).await;
+    let (channel, other) = Channel::pair()?;
+    // Before it starts: it has them even if this process ends meanwhile, and may not be allowed to bind its own.
+    let sent = send_sockets(&channel, &sockets, secret);
+    let sent = timeout(limits::UPGRADE_TAKE_OVER, sent).await;
+    sent.map_err(io::Error::from)??;
+    drop(sockets);
+    let mut process = Starting::start(program, other)?;
+    let ready = receive_ready(&channel);
+    let taken = process.within(limits::UPGRADE_START, ready).await?;
+    let paused = Paused::begin(&contexts, &taken).await;
     let taking_over = async {
         channel.send(GO, &[]).await?;
         expect(&channel, SERVING).await
@@ -82,15 +89,29 @@ pub async fn upgrade(
     process
         .within(limits::UPGRADE_TAKE_OVER, taking_over)
         .await?;
+    let (report, runs) = oneshot::channel();
+    let delivered_to = contexts.iter().map(Arc::downgrade).collect();
+    let mut delivering = JoinSet::new();
+    delivering.spawn(deliver(channel, delivered_to, report));
+    let running = async { runs.await.map_err(|_| io::ErrorKind::UnexpectedEof.into()) };
+    process.within(limits::UPGRADE_TAKE_OVER, running).await?;
     paused.keep();
+    delivering.detach_all();
     // Before the servers end, and this process with them.
     serving(process.keep());
     for context in &contexts {
         context.hand_over();
     }
-    let contexts = contexts.iter().map(Arc::downgrade).collect();
-    tokio::spawn(deliver(channel, contexts));
     Ok(())
+}
+
+/// The addresses of the endpoints that the other process has taken, once it is ready.
+async fn receive_ready(channel: &Channel) -> io::Result<Vec<SocketAddr>> {
+    let mut message = vec![0; MAX_MESSAGE];
+    match channel.receive(&mut message, &mut Vec::new()).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        len => decode_ready(&message[..len]),
+    }
 }
 
 async fn send_sockets(channel: &Channel, sockets: &[OwnedFd], secret: [u8; 32]) -> io::Result<()> {
@@ -117,12 +138,18 @@ async fn expect(channel: &Channel, expected: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Delivers the datagrams of the new process until it ends, or the servers do.
-async fn deliver(channel: Channel, contexts: Vec<Weak<Context>>) {
+/// Delivers the datagrams of the new process until it ends, or the servers do. Reports that it accepts connections.
+async fn deliver(channel: Channel, contexts: Vec<Weak<Context>>, report: oneshot::Sender<()>) {
+    let mut report = Some(report);
     let mut message = vec![0; MAX_MESSAGE];
     loop {
         let received = channel.receive(&mut message, &mut Vec::new()).await;
         let Ok(len @ 1..) = received else { return };
+        if message[..len] == *RUNNING {
+            // Nobody waits after the time for it.
+            let _ = report.take().map(|report| report.send(()));
+            continue;
+        }
         let Some(OfEndpoint { bound, datagram }) = decode_datagram(&message[..len]) else {
             continue;
         };
@@ -142,8 +169,8 @@ async fn deliver(channel: Channel, contexts: Vec<Weak<Context>>) {
 struct Starting(Option<Child>);
 
 impl Starting {
-    fn start(program: Command) -> Result<(Self, Channel), UpgradeError> {
-        let (channel, other) = Channel::pair()?;
+    /// Starts `program` with the end `other` of the channel.
+    fn start(program: Command, other: OwnedFd) -> Result<Self, UpgradeError> {
         let name = program.get_program().to_string_lossy().into_owned();
         let mut program = tokio::process::Command::from(program);
         program.env(VARIABLE, std::process::id().to_string());
@@ -158,17 +185,17 @@ impl Starting {
         })?;
         // `program` holds the end of the child, which must be closed when the child ends.
         drop(program);
-        Ok((Self(Some(child)), channel))
+        Ok(Self(Some(child)))
     }
 
     /// Waits for `step`, but no longer than `limit`.
-    async fn within(
+    async fn within<T>(
         &mut self,
         limit: Duration,
-        step: impl Future<Output = io::Result<()>>,
-    ) -> Result<(), UpgradeError> {
+        step: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, UpgradeError> {
         let failed = match timeout(limit, step).await {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => error,
             Err(_) => return Err(UpgradeError::Late(limit)),
         };
@@ -196,33 +223,39 @@ impl Drop for Starting {
     }
 }
 
-/// Endpoints that do not read their sockets. They do again when this is dropped.
-struct Paused<'c>(&'c [Arc<Context>]);
+/// Endpoints whose sockets another process is to read. They read them again when this is dropped.
+struct Paused<'c>(Vec<&'c QuicEndpoint>);
 
 impl<'c> Paused<'c> {
-    async fn begin(contexts: &'c [Arc<Context>]) -> Self {
-        let paused = Self(contexts);
-        for context in contexts {
-            for endpoint in context.quic_endpoints() {
+    /// Those at the addresses `taken`. Others go on with the connections that they have.
+    async fn begin(contexts: &'c [Arc<Context>], taken: &[SocketAddr]) -> Self {
+        let all = contexts.iter().flat_map(|context| &context.endpoints);
+        let is_taken = |quic: &&QuicEndpoint| taken.iter().any(|at| quic.at(*at).is_some());
+        let paused = Self(all.filter(is_taken).collect());
+        for quic in &paused.0 {
+            for endpoint in &quic.endpoints {
                 endpoint.stop_receiving().await;
             }
-            context.set_own_sessions(false);
+            if let Some(sessions) = quic.open_sessions() {
+                sessions.give_up();
+            }
         }
         paused
     }
 
     /// Leaves it so.
-    fn keep(self) {
-        std::mem::forget(self);
+    fn keep(mut self) {
+        self.0.clear();
     }
 }
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        for context in self.0 {
-            context.set_own_sessions(true);
-            context
-                .quic_endpoints()
+        for quic in &self.0 {
+            // The other process may have used them.
+            take_over_sessions(quic);
+            quic.endpoints
+                .iter()
                 .for_each(marline::Endpoint::start_receiving);
         }
     }
