@@ -1,4 +1,4 @@
-//! Finds the commit of which the program is built, for the results of experiments.
+//! Finds the commit of which the program is built, for `--version` and the results of experiments.
 
 use std::env;
 use std::path::Path;
@@ -6,6 +6,8 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    let version = env!("CARGO_PKG_VERSION");
+    println!("cargo:rustc-env=MARLINE_VERSION={version}");
     // Sources that were copied into another repository are of no commit there.
     if git(&["rev-parse", "--show-prefix"]).as_deref() != Some("crates/marline-cli/") {
         return;
@@ -19,6 +21,7 @@ fn main() {
     }
     if let Some(commit) = git(&["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=MARLINE_COMMIT={commit}");
+        println!("cargo:rustc-env=MARLINE_VERSION={version} ({commit})");
     }
 }
 

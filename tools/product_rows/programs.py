@@ -144,5 +144,5 @@ def versions(marline):
             continue
         text = (done.stdout + done.stderr).strip().splitlines()
         if text:
-            found[key] = {"name": name, "version": text[0].split("/")[-1].split(" ")[-1 if key == "marline" else 0]}
+            found[key] = {"name": name, "version": text[0].split("/")[-1].split(" ")[1 if key == "marline" else 0]}
     return found

@@ -15,6 +15,7 @@ use crate::{demo, lab};
 #[command(
     name = "marline",
     version,
+    long_version = env!("MARLINE_VERSION"),
     subcommand_required = true,
     max_term_width = 100,
     after_help = "Exit status: 0 success, 1 failure, 2 wrong usage, 23 standard output cannot be written; `get` has more, \

@@ -122,6 +122,7 @@ fn show(
         out: Some(out.to_owned()),
         fresh: true,
         watch: true,
+        commit: option_env!("MARLINE_COMMIT"),
         stop: Some(stop),
         ..Options::default()
     };

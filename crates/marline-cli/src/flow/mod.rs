@@ -248,6 +248,13 @@ impl Export {
         }
         self.look(capture.position(), 0);
         self.bar.end_file(capture.position());
+        if capture.interfaces() > 1 {
+            let (name, interfaces) = (capture.name(), capture.interfaces());
+            print_message(&format!(
+                "{name}: packets of {interfaces} interfaces; one that passed several counts at each: keep one interface with \
+                 `tshark -r FILE -Y 'frame.interface_id == 0' -w ONE`"
+            ));
+        }
         Ok(())
     }
 

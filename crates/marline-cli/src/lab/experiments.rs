@@ -69,6 +69,13 @@ pub(super) fn load(
     } else {
         let known = list(given)?;
         let Some(found) = known.iter().find(|known| known.id() == name) else {
+            let file = Path::new(name).with_extension("toml");
+            if file.is_file() {
+                let file = file.display();
+                return Err(Failure::Usage(format!(
+                    "unknown experiment \"{name}\"; did you mean the file {file}?"
+                )));
+            }
             let unknown = unknown("experiment", name, known.iter().map(Known::id));
             return Err(Failure::Usage(format!(
                 "{unknown}; a scenario of your own ends in .toml"

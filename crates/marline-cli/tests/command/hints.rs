@@ -224,6 +224,14 @@ fn a_name_like_that_of_an_experiment_suggests_it() {
         2,
         &["did you mean bundle/plain?"],
     );
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("own.toml");
+    fs::write(&file, "").unwrap();
+    for ending in ["", "tml", "json"] {
+        let near = file.with_extension(ending);
+        let meant = format!("did you mean the file {}?", file.display());
+        fails(&["lab", "run", text(&near)], 2, &[&meant]);
+    }
 }
 
 #[test]

@@ -124,6 +124,19 @@ impl<R: Read> Capture<R> {
         Err(CaptureError::new(self.name.clone(), problem))
     }
 
+    /// The most interfaces of one section that packets came from so far. A packet that passes several is captured at each.
+    pub const fn interfaces(&self) -> usize {
+        match &self.format {
+            Format::Pcap(_) => 1,
+            Format::Pcapng(pcapng) => pcapng.used_interfaces(),
+        }
+    }
+
+    /// The name that stands for it in errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The number of bytes read from the source, before decompression.
     pub fn position(&self) -> u64 {
         self.input.taken()

@@ -44,6 +44,8 @@ pub(super) struct Pcapng {
     /// Whether a readable packet was found, and the link type of an unreadable one.
     has_readable: bool,
     unreadable: Option<u32>,
+    /// The most interfaces of a section that packets came from.
+    used_interfaces: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,8 @@ struct Interface {
     link: u32,
     clock: Clock,
     snap_len: usize,
+    /// Whether a packet came from it.
+    is_used: bool,
 }
 
 /// The unit and the offset of timestamps.
@@ -170,10 +174,16 @@ impl Pcapng {
             let found = self.packet(kind, body);
             let found = found.ok_or(Problem::Malformed { at, what })?;
             let what = "a packet is of an interface that is not described";
-            let interface = *self
+            let interface = self
                 .interfaces
-                .get(found.interface)
+                .get_mut(found.interface)
                 .ok_or(Problem::Malformed { at, what })?;
+            let is_new = !std::mem::replace(&mut interface.is_used, true);
+            let interface = *interface;
+            if is_new {
+                let used = self.interfaces.iter().filter(|one| one.is_used).count();
+                self.used_interfaces = self.used_interfaces.max(used);
+            }
             let link = LinkType::from_number(interface.link);
             match link {
                 LinkType::Other(number) => self.unreadable = Some(number),
@@ -189,6 +199,11 @@ impl Pcapng {
                 data: &block[found.data],
             })));
         }
+    }
+
+    /// The most interfaces of a section that packets came from.
+    pub(super) const fn used_interfaces(&self) -> usize {
+        self.used_interfaces
     }
 
     fn begin_section(&mut self, magic: [u8; 4], at: u64) -> Result<(), Problem> {
@@ -277,6 +292,7 @@ impl Pcapng {
             link: self.u16(body, 0)?.into(),
             clock,
             snap_len,
+            is_used: false,
         })
     }
 }

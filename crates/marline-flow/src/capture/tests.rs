@@ -286,6 +286,30 @@ fn packets_of_an_interface_that_is_not_read_are_left_out() {
 }
 
 #[test]
+fn interfaces_that_packets_came_from_are_counted_by_section() {
+    let packet = |number| enhanced(number, 0, 1, b"x");
+    let parts = [
+        section(),
+        interface(1, &[]),
+        interface(1, &[]),
+        interface(1, &[]),
+        packet(2),
+        packet(0),
+        packet(2),
+        section(),
+        interface(1, &[]),
+        packet(0),
+    ];
+    let file = parts.concat();
+    let mut capture = Capture::new(&*file, "test").unwrap();
+    let mut counts = Vec::new();
+    while capture.next().unwrap().is_some() {
+        counts.push(capture.interfaces());
+    }
+    assert_eq!(counts, [1, 2, 2, 2]);
+}
+
+#[test]
 fn a_packet_that_claims_to_be_huge_is_refused_before_memory_is_taken() {
     let mut file = pcap(1, &[(0, &[0; 9])]);
     file[24 + 8..24 + 12].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -92,7 +92,12 @@ fn draw(data: &ReportData) -> Report {
     let page = Report::new(data.results.title.as_str());
     let page = sections.into_iter().fold(page, |page, add| add(page, data));
     let ReportData { results, .. } = data;
-    page.footer(results.seed, &results.digest, &data.command())
+    page.footer(
+        results.seed,
+        &results.digest,
+        &data.command(),
+        &data.plan.build(),
+    )
 }
 
 #[cfg(test)]

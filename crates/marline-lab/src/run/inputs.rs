@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::{env, fs};
 
-use marline_link::LinkSpec;
 use marline_link::spec::DistributionName;
+use marline_link::{LinkSpec, Seed};
 
 use super::RunFailure;
 use super::digest::Digest;
@@ -71,8 +71,12 @@ pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
 fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
     let changed = settings.changes.iter().flat_map(|change| &change.links);
     for link in settings.topology.links.iter().chain(changed) {
+        let known = inputs.len();
         for file in files(link) {
             add_file(inputs, file.what, Path::new(&file.path))?;
+        }
+        if inputs.len() > known {
+            check_files(link)?;
         }
     }
     match &settings.workload {
@@ -140,6 +144,15 @@ fn files(link: &LinkDef) -> Vec<LinkFile> {
         [trace, delays, table]
     });
     files.flatten().collect()
+}
+
+/// Whether the files of a link can be used.
+fn check_files(link: &LinkDef) -> Result<(), RunFailure> {
+    let built = link.spec.parse::<LinkSpec>();
+    let built = built.and_then(|spec| spec.build::<()>(Seed::new(0)).map(drop));
+    built.map_err(|error| RunFailure::Input {
+        problem: error.to_string(),
+    })
 }
 
 /// The files among the words of a command: programs by their path or from `PATH`, and files in arguments.

@@ -156,7 +156,7 @@ impl Plan {
     }
 
     /// The build of this program, as text: `marline 0.1.0, commit 1234567, program 89abcdef`.
-    pub(super) fn build(&self) -> String {
+    pub(crate) fn build(&self) -> String {
         let version = match self.version.as_str() {
             "" => "of an unknown version",
             version => version,

@@ -979,6 +979,12 @@ fn runs_continue_only_with_the_same_content_of_their_files() {
     std::fs::remove_file(place.join("verizon.down")).unwrap();
     let error = start().unwrap_err().to_string();
     assert!(error.contains("cannot read the trace"), "{error}");
+    std::fs::write(place.join("verizon.down"), "1\nlater\n").unwrap();
+    let error = start().unwrap_err().to_string();
+    assert!(
+        error.contains("verizon.down: line 2") && error.contains("nothing was run"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn page() -> Report {
             SEED,
             "5f1d7c0a9be24e6f",
             "marline lab run bundle/locations --seed 7 --repeats 200",
+            concat!("marline ", env!("CARGO_PKG_VERSION")),
         )
 }
 

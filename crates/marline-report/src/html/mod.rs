@@ -176,15 +176,16 @@ impl Report {
             .fold(self, |page, chart| page.chart(chart))
     }
 
-    /// Sets the footer with the provenance of the page: seed of the run, digest of its results, and the
-    /// command that repeats it. A page has one footer; the last call wins.
+    /// Sets the footer with the provenance of the page: seed of the run, digest of its results, the command that repeats it
+    /// and the build of the program. A page has one footer; the last call wins.
     #[must_use]
-    pub fn footer(mut self, seed: u64, digest: &str, command: &str) -> Self {
+    pub fn footer(mut self, seed: u64, digest: &str, command: &str, build: &str) -> Self {
         self.footer = format!(
             "<footer><dl><dt>seed</dt><dd>{seed}</dd><dt>digest of all metrics</dt><dd>{}</dd>\
-             <dt>repeat this run</dt><dd><code>{}</code></dd></dl></footer>\n",
+             <dt>repeat this run</dt><dd><code>{}</code></dd><dt>made with</dt><dd>{}</dd></dl></footer>\n",
             escape(digest),
-            escape(command)
+            escape(command),
+            escape(build)
         );
         self
     }

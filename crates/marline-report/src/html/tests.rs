@@ -132,14 +132,19 @@ fn details_contain_their_content() {
 #[test]
 fn the_last_footer_wins_and_is_at_the_end() {
     let page = Report::new("run")
-        .footer(1, "old", "old")
-        .footer(7, "ab<cd", "marline lab run x --set 'a=b'")
+        .footer(1, "old", "old", "old")
+        .footer(7, "ab<cd", "marline lab run x --set 'a=b'", "marline 1.2.3")
         .text("text")
         .render();
     assert_nested(&page);
     assert_eq!(page.matches("<footer>").count(), 1);
     assert!(page.find("<footer>") > page.find("<p>text"));
-    for part in ["<dd>7</dd>", "ab&lt;cd", "--set &#39;a=b&#39;"] {
+    for part in [
+        "<dd>7</dd>",
+        "ab&lt;cd",
+        "--set &#39;a=b&#39;",
+        "<dd>marline 1.2.3</dd>",
+    ] {
         assert!(page.contains(part), "{part} is missing");
     }
 }
