@@ -8,6 +8,7 @@
 //! Errors have two scopes. An [`Error`] ends the connection: the caller closes it with the code and the reason.
 //! A [`StreamError`] ends one request: the caller resets and stops its stream.
 
+pub mod capsule;
 pub mod connection;
 pub mod datagram;
 pub mod error;
