@@ -204,7 +204,9 @@ mod tests {
 
     fn encoded(capsules: &[Capsule]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        capsules.iter().for_each(|capsule| capsule.encode(&mut bytes));
+        capsules
+            .iter()
+            .for_each(|capsule| capsule.encode(&mut bytes));
         bytes
     }
 

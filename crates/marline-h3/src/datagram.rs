@@ -44,11 +44,20 @@ impl Datagram {
 
     /// The payload of the QUIC DATAGRAM frame.
     pub fn encode(&self) -> Bytes {
-        let quarter = self.stream.index();
-        let mut bytes = Vec::with_capacity(varint::size(quarter) + self.payload.len());
-        varint::encode(quarter, &mut bytes);
-        bytes.extend_from_slice(&self.payload);
+        Self::encode_parts(self.stream, &self.payload)
+    }
+
+    /// The payload of the QUIC DATAGRAM frame for `payload` of the request on `stream`.
+    pub fn encode_parts(stream: StreamId, payload: &[u8]) -> Bytes {
+        let mut bytes = Vec::with_capacity(Self::overhead(stream) + payload.len());
+        varint::encode(stream.index(), &mut bytes);
+        bytes.extend_from_slice(payload);
         bytes.into()
+    }
+
+    /// Bytes of the frame's payload before the content of a datagram.
+    pub fn overhead(stream: StreamId) -> usize {
+        varint::size(stream.index())
     }
 }
 

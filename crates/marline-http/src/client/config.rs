@@ -122,6 +122,9 @@ pub struct ClientConfig {
     pub tls: TlsVersions,
     /// Header fields of every request.
     pub headers: HeaderMap,
+    /// Whether requests of extended CONNECT over HTTP/3 have HTTP datagrams (RFC 9297): their responses have the extension
+    /// [`Datagrams`](crate::http3::Datagrams).
+    pub datagrams: bool,
     /// The time limit for a connection, including the handshake.
     pub connect_timeout: Duration,
     /// The time that a request may wait without progress of its connection: for the header of its response, and for its
@@ -195,6 +198,7 @@ impl Default for ClientConfig {
             identity: None,
             tls: TlsVersions::default(),
             headers: HeaderMap::new(),
+            datagrams: false,
             connect_timeout: limits::HANDSHAKE_TIMEOUT,
             stall_timeout: Some(limits::STALL_TIMEOUT),
             max_header_bytes: limits::MAX_HEADER_BYTES,

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use marline::{ConnectionError, ReadError};
+use marline_h3::datagram::Datagram;
 use marline_h3::{Config, Error, ErrorCode, Event, LocalStream, Side, Transmit};
 
 use super::error::RequestError;
@@ -13,6 +14,7 @@ use super::request::RequestStream;
 use super::session::{Session, State};
 use super::transport::{QuicRecv, QuicSend, QuicTransport};
 use super::transport_priority;
+use crate::limits;
 
 /// A connection that begins: its session, and the driver, which must be polled.
 pub(crate) struct Begun<C: QuicTransport> {
@@ -96,6 +98,7 @@ impl<C: QuicTransport> Driver<C> {
         self.poll_peers(cx)?;
         self.poll_send(cx)?;
         self.poll_stopped(cx)?;
+        self.poll_datagrams(cx)?;
         let Poll::Ready(accepted) = self.session.transport().poll_accept_bi(cx) else {
             return Ok(None);
         };
@@ -179,6 +182,27 @@ impl<C: QuicTransport> Driver<C> {
                 }
             }
         }
+    }
+
+    /// Gives HTTP datagrams that have arrived to their requests. Those of requests that are not known, or have ended, are
+    /// dropped (RFC 9297, section 2.1).
+    fn poll_datagrams(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        if !self.session.takes_datagrams() {
+            return Ok(());
+        }
+        for _ in 0..limits::DATAGRAMS_AT_ONCE {
+            let Poll::Ready(datagram) = self.session.transport().poll_recv_datagram(cx) else {
+                return Ok(());
+            };
+            let Datagram { stream, payload } = Datagram::decode(datagram?)?;
+            let receiving = self.session.with(|state| state.datagrams_of(stream));
+            if let Some(received) = receiving.and_then(|receiving| receiving.upgrade()) {
+                received.push(payload);
+            }
+        }
+        // Others of the connection have their turn first.
+        cx.waker().wake_by_ref();
+        Ok(())
     }
 
     /// Checks that the peer has stopped none of this end's streams.

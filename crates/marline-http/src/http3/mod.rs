@@ -4,6 +4,7 @@
 //! A session is shared by all tasks of a connection. Each request is a stream that its own task reads and writes; the
 //! driver is polled by one task, and owns control and QPACK streams.
 
+mod datagrams;
 mod driver;
 mod error;
 mod request;
@@ -17,17 +18,27 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use marline::TransportConfig;
 use marline_h3::Config;
 
+pub use self::datagrams::Datagrams;
 pub(crate) use self::driver::Begun;
 pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};
 pub(crate) use self::session::Session;
 pub use self::transport::{BidiStream, QuicRecv, QuicSend, QuicTransport};
 
-/// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes`, and extended CONNECT if it has `tunnels`, and greases if
-/// QUIC does.
+/// The extensions of HTTP/3 that an end accepts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extensions {
+    /// Extended CONNECT (RFC 9220).
+    pub(crate) connect_protocol: bool,
+    /// HTTP datagrams (RFC 9297), unless QUIC refuses datagrams.
+    pub(crate) datagrams: bool,
+}
+
+/// The configuration of one end of `connection`, which accepts header sections of `max_header_bytes` and these `extensions`, and
+/// greases if QUIC does.
 pub(crate) fn config(
     max_header_bytes: u32,
-    tunnels: bool,
+    extensions: Extensions,
     connection: &marline::Connection,
     transport: &TransportConfig,
 ) -> Config {
@@ -36,7 +47,8 @@ pub(crate) fn config(
     connection.original_destination().hash(&mut hasher);
     Config {
         max_field_section_size: max_header_bytes.into(),
-        enable_connect_protocol: tunnels,
+        enable_connect_protocol: extensions.connect_protocol,
+        h3_datagram: extensions.datagrams && transport.datagram_receive_buffer.is_some(),
         grease: transport.grease.then(|| hasher.finish()),
         ..Config::default()
     }

@@ -9,6 +9,7 @@ use http::{HeaderMap, Request, Response};
 use marline::StreamId;
 use marline_h3::{ErrorCode, SendError, StreamError, StreamEvent, frame};
 
+use super::datagrams::Datagrams;
 use super::error::RequestError;
 use super::session::{Session, Step};
 use super::transport::{BidiStream, QuicRecv, QuicSend, QuicTransport};
@@ -300,6 +301,14 @@ impl<C: QuicTransport> Receiver<C> {
     /// As [`poll_next`](Self::poll_next).
     pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>, RequestError> {
         poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The HTTP datagrams of the request from now on, if this end accepts any.
+    pub(crate) fn datagrams(&self) -> Option<Datagrams> {
+        let Registration { session, id, .. } = &*self.registration;
+        session
+            .takes_datagrams()
+            .then(|| Datagrams::new(session, *id))
     }
 
     /// Reads no more, and asks the peer to send no more.

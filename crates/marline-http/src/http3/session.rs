@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marline::ReadError;
 use marline_h3::{Config, Error, ErrorCode, Side, StreamEvent, StreamId, Transmit};
 
+use super::datagrams::{Received, Receiving};
 use super::error::RequestError;
 use super::transport::QuicTransport;
 use crate::limits;
@@ -32,6 +33,8 @@ impl<C: QuicTransport> Drop for User<C> {
 struct Shared<C> {
     transport: C,
     side: Side,
+    /// Whether this end has announced that it accepts HTTP datagrams.
+    takes_datagrams: bool,
     state: Mutex<State>,
 }
 
@@ -43,6 +46,10 @@ pub(super) struct State {
     queued: usize,
     /// Tasks that read requests.
     readers: BTreeMap<StreamId, Waker>,
+    /// Requests whose datagrams are received.
+    datagrams: BTreeMap<StreamId, Receiving>,
+    /// Those of requests that have ended.
+    ended_datagrams: Vec<Receiving>,
     /// The task that drives the connection.
     driver: Option<Waker>,
     /// Wakers that are dropped after the lock was released: one may own a task, and the task a stream, whose drop
@@ -72,6 +79,12 @@ pub(super) enum Step {
     Wait,
     /// End with this error.
     Over(RequestError),
+}
+
+/// Lets the requests of `ended` know that no more datagrams arrive.
+fn end_all(ended: impl IntoIterator<Item = Receiving>) {
+    let receiving = ended.into_iter().filter_map(|one| one.upgrade());
+    receiving.for_each(|received| received.end());
 }
 
 /// The memory of `transmit` in bytes, approximately.
@@ -171,6 +184,24 @@ impl State {
         self.http3.forget(id);
         let reader = self.readers.remove(&id);
         self.retired.extend(reader);
+        self.ended_datagrams.extend(self.datagrams.remove(&id));
+    }
+
+    /// Datagrams of the request on this stream are for `received`.
+    pub(super) fn receive_datagrams(&mut self, id: StreamId, received: &Arc<Received>) {
+        let receiving = Arc::downgrade(received);
+        match self.ended {
+            None => self.datagrams.insert(id, receiving),
+            Some(_) => {
+                self.ended_datagrams.push(receiving);
+                None
+            }
+        };
+    }
+
+    /// The queue for datagrams of the request on this stream, if they are received.
+    pub(super) fn datagrams_of(&self, id: StreamId) -> Option<Receiving> {
+        self.datagrams.get(&id).cloned()
     }
 
     /// Collects the bytes to send on this end's own streams.
@@ -192,11 +223,14 @@ impl<C: QuicTransport> Session<C> {
         let shared = Arc::new(Shared {
             transport,
             side,
+            takes_datagrams: config.h3_datagram,
             state: Mutex::new(State {
                 http3: marline_h3::Connection::new(side, config),
                 transmits: VecDeque::new(),
                 queued: 0,
                 readers: BTreeMap::new(),
+                datagrams: BTreeMap::new(),
+                ended_datagrams: Vec::new(),
                 driver: None,
                 retired: Vec::new(),
                 error: None,
@@ -237,9 +271,11 @@ impl<C: QuicTransport> Session<C> {
         let result = call(&mut state);
         let driver = state.collect();
         let retired = std::mem::take(&mut state.retired);
+        let ended = std::mem::take(&mut state.ended_datagrams);
         let is_overloaded = state.is_overloaded();
         drop(state);
         drop(retired);
+        end_all(ended);
         if is_overloaded {
             self.fail(Error::new(
                 ErrorCode::EXCESSIVE_LOAD,
@@ -301,8 +337,10 @@ impl<C: QuicTransport> Session<C> {
         let mut state = self.lock();
         state.ended.get_or_insert(error);
         let readers = std::mem::take(&mut state.readers);
+        let datagrams = std::mem::take(&mut state.datagrams);
         let driver = state.driver.take();
         drop(state);
+        end_all(datagrams.into_values());
         readers.into_values().chain(driver).for_each(Waker::wake);
     }
 
@@ -323,6 +361,16 @@ impl<C: QuicTransport> Session<C> {
     /// Whether the server has announced that it accepts extended CONNECT.
     pub(crate) fn accepts_extended_connect(&self) -> bool {
         self.lock().http3.peer_settings().enable_connect_protocol
+    }
+
+    /// Whether this end has announced that it accepts HTTP datagrams (RFC 9297).
+    pub(crate) fn takes_datagrams(&self) -> bool {
+        self.shared.takes_datagrams
+    }
+
+    /// Whether both ends have announced that they accept HTTP datagrams.
+    pub(super) fn accepts_datagrams(&self) -> bool {
+        self.takes_datagrams() && self.lock().http3.peer_settings().h3_datagram
     }
 
     /// Lets the client know that [`go_away`](Self::go_away) follows.

@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use marline::{ConnectionError, Priority, ReadError, StreamId, WriteError};
+use marline::{ConnectionError, Priority, ReadError, SendDatagramError, StreamId, WriteError};
 
 /// A QUIC connection. Clones are the same connection.
 pub trait QuicTransport: Clone + Send + Sync + 'static {
@@ -55,6 +55,31 @@ pub trait QuicTransport: Clone + Send + Sync + 'static {
 
     /// Closes the connection with an application's error code.
     fn close(&self, code: u64, reason: &[u8]);
+
+    /// The next datagram of the peer (RFC 9221).
+    ///
+    /// # Errors
+    /// The connection ended.
+    fn poll_recv_datagram(&self, _cx: &mut Context<'_>) -> Poll<Result<Bytes, ConnectionError>> {
+        Poll::Pending
+    }
+
+    /// Sends a datagram as soon as the send buffer has space for it.
+    ///
+    /// # Errors
+    /// The peer accepts none, or none as long; or the connection ended.
+    fn poll_send_datagram(
+        &self,
+        _cx: &mut Context<'_>,
+        _datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        Poll::Ready(Err(SendDatagramError::Unsupported))
+    }
+
+    /// The most bytes that a datagram may have now; `None` if the peer accepts none.
+    fn max_datagram_len(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Both directions of a bidirectional stream.
@@ -164,6 +189,22 @@ impl QuicTransport for marline::Connection {
 
     fn close(&self, code: u64, reason: &[u8]) {
         Self::close(self, code, reason);
+    }
+
+    fn poll_recv_datagram(&self, cx: &mut Context<'_>) -> Poll<Result<Bytes, ConnectionError>> {
+        Self::poll_recv_datagram(self, cx)
+    }
+
+    fn poll_send_datagram(
+        &self,
+        cx: &mut Context<'_>,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        Self::poll_send_datagram(self, cx, datagram)
+    }
+
+    fn max_datagram_len(&self) -> Option<usize> {
+        Self::max_datagram_len(self)
     }
 }
 

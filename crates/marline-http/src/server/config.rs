@@ -107,6 +107,7 @@ pub struct Protocols {
     pub cleartext: bool,
     /// Whether the site is asked for tunnels: CONNECT, extended CONNECT (RFC 8441, RFC 9220), and the Upgrade of HTTP/1.1 to
     /// WebSocket as such. It accepts with a response that has the extension [`Tunnel`](super::Tunnel).
+    /// Requests of extended CONNECT over HTTP/3 have the extension [`Datagrams`](crate::http3::Datagrams).
     pub tunnels: bool,
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use http::{Method, Request, Response, Version};
 use http_body_util::BodyExt;
-use marline_h3::{Config, ErrorCode, RequestHead, Side, StreamEvent};
+use marline_h3::{Config, ErrorCode, Protocol, RequestHead, Side, StreamEvent};
 use tokio::sync::{mpsc, watch};
 
 use self::copied::Copied;
@@ -184,7 +184,10 @@ impl ClientConnection {
         let current = context.current.get();
         let config = http3::config(
             current.limits.max_header_bytes,
-            context.protocols.tunnels,
+            http3::Extensions {
+                connect_protocol: context.protocols.tunnels,
+                datagrams: context.protocols.tunnels,
+            },
             &self.quic,
             &current.transport,
         );
@@ -350,7 +353,12 @@ impl Exchange {
     ) {
         sender.set_priority(head.priority);
         let origin = self.origin();
-        let request = head.request;
+        let mut request = head.request;
+        if request.extensions().get::<Protocol>().is_some()
+            && let Some(datagrams) = receiver.datagrams()
+        {
+            request.extensions_mut().insert(datagrams);
+        }
         let request = request.map(|()| Body::new(RequestBody::new(receiver, self.contents.open())));
         let mut answering = pin!(self.answer_for(&origin, request, sender));
         tokio::select! {

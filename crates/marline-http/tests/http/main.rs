@@ -8,6 +8,7 @@ mod certificates;
 mod closing;
 mod common;
 mod compression;
+mod datagrams;
 mod fallback;
 mod files;
 mod floods;

@@ -168,17 +168,23 @@ impl Connection {
     /// # Errors
     /// As [`send_datagram`](Self::send_datagram), never [`SendDatagramError::Blocked`].
     pub async fn send_datagram_wait(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
-        poll_fn(|cx| {
-            let mut state = self.0.lock();
-            match self.try_send_datagram(&mut state, datagram.clone()) {
-                Err(SendDatagramError::Blocked) => {
-                    state.waiting.datagram_writable.register(cx.waker());
-                    Poll::Pending
-                }
-                result => Poll::Ready(result),
+        poll_fn(|cx| self.poll_send_datagram(cx, &datagram)).await
+    }
+
+    /// [`send_datagram_wait`](Self::send_datagram_wait) for hand-written futures.
+    pub fn poll_send_datagram(
+        &self,
+        cx: &mut Context<'_>,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        let mut state = self.0.lock();
+        match self.try_send_datagram(&mut state, datagram.clone()) {
+            Err(SendDatagramError::Blocked) => {
+                state.waiting.datagram_writable.register(cx.waker());
+                Poll::Pending
             }
-        })
-        .await
+            result => Poll::Ready(result),
+        }
     }
 
     fn try_send_datagram(

@@ -51,7 +51,8 @@ pub(super) async fn exchange(
     let length = content_length(&parts.headers);
     let interim = parts.extensions.get::<Interim>().cloned();
     let head = Request::from_parts(parts, ());
-    if head.extensions().get::<Protocol>().is_some() {
+    let is_extended = head.extensions().get::<Protocol>().is_some();
+    if is_extended {
         await_settings(session, runtime).await;
     }
     let RequestStream {
@@ -64,6 +65,7 @@ pub(super) async fn exchange(
         }
         None => RequestStream::open(session, &head).await?,
     };
+    let datagrams = is_extended.then(|| receiver.datagrams()).flatten();
     let upload = if body.is_end_stream() {
         sender.finish().await?;
         None
@@ -77,7 +79,10 @@ pub(super) async fn exchange(
     };
     loop {
         match receiver.next().await? {
-            Some(StreamEvent::Response(response)) => {
+            Some(StreamEvent::Response(mut response)) => {
+                if let Some(datagrams) = datagrams {
+                    response.extensions_mut().insert(datagrams);
+                }
                 return Ok(response.map(|()| Http3Content {
                     receiver,
                     _upload: upload,

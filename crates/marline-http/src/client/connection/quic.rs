@@ -40,6 +40,7 @@ pub(in crate::client) struct QuicClient {
     own_sockets: bool,
     max_header_bytes: u32,
     max_header_fields: usize,
+    datagrams: bool,
     local: Option<Local>,
     endpoints: Mutex<Endpoints>,
     refusals: Arc<Refusals>,
@@ -82,6 +83,7 @@ impl QuicClient {
             own_sockets: config.own_sockets,
             max_header_bytes: config.max_header_bytes,
             max_header_fields: config.max_header_fields,
+            datagrams: config.datagrams,
             local: config.network.local.clone(),
             endpoints: Mutex::default(),
             refusals,
@@ -241,7 +243,12 @@ impl QuicClient {
             self.keep(endpoint);
         }
         let remote = quic.remote_address();
-        let http3 = http3::config(self.max_header_bytes, false, &quic, &self.config.transport);
+        let extensions = http3::Extensions {
+            connect_protocol: false,
+            datagrams: self.datagrams,
+        };
+        let transport = &self.config.transport;
+        let http3 = http3::config(self.max_header_bytes, extensions, &quic, transport);
         let Begun { session, driver } = Begun::on(quic.clone(), Side::Client, &http3);
         self.runtime.spawn(driver.run());
         let paths = match self.config.transport.multipath {
