@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(Hello::decode(&message).unwrap(), hello);
         let text = String::from_utf8(message).unwrap();
         for other in [
-            text.replace("\"format\":1", "\"format\":2"),
+            text.replace("\"format\":2", "\"format\":1"),
             text.replace("CQkJ", ""),
             text[1..].to_owned(),
             "h{}".to_owned(),
