@@ -11,6 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use crate::body::{Body, BoxError};
 use crate::limits;
 
+/// A byte stream of any kind. One type for all keeps one copy of hyper's client for all.
+pub(crate) type AnyStream = Box<dyn ByteStream>;
+
+/// Reads and writes bytes.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
+
 /// The bytes read from a stream, as content.
 pub(crate) struct ReadBody<R>(R);
 

@@ -9,7 +9,6 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,6 +23,7 @@ use crate::client::{
 };
 use crate::limits;
 use crate::runtime::RuntimeHandle;
+use crate::stream::AnyStream;
 use crate::tcp::{self, SystemSockets, TcpProtocol, TcpSockets};
 
 const NO_MULTIPATH_HERE: &str = "this kernel does not have it";
@@ -119,7 +119,9 @@ impl TcpClient {
         #[cfg(feature = "testing")]
         if let Some(dial) = &self.dial {
             let opened = Opened {
-                sender: self.speak(self.version, origin, dial(), &activity).await?,
+                sender: self
+                    .speak(self.version, origin, Box::new(dial()), &activity)
+                    .await?,
                 transport: Duration::ZERO,
                 activity,
                 local: remote,
@@ -153,7 +155,9 @@ impl TcpClient {
         if let Some(path) = &self.unix_socket {
             let stream = unix_stream(path).await;
             let stream = stream.map_err(|error| unreachable(error.into()))?;
-            let begun = self.begin(origin, remote, stream, &activity).await?;
+            let begun = self
+                .begin(origin, remote, Box::new(stream), &activity)
+                .await?;
             let opened = Opened {
                 transport: self.runtime.now().saturating_since(start),
                 sender: begun.sender,
@@ -193,19 +197,18 @@ impl TcpClient {
             proxy: proxy.to_string(),
             cause,
         };
-        let begun = match proxy.filter(|_| !is_read) {
-            None => self.begin(origin, remote, stream, &activity).await?,
+        let stream: AnyStream = match proxy.filter(|_| !is_read) {
+            None => Box::new(stream),
             Some(proxy) if proxy.reads_requests() => {
                 let tunnel = proxy.tunnel(stream, origin).await;
-                let tunnel = tunnel.map_err(|cause| refused(proxy, cause))?;
-                self.begin(origin, remote, tunnel, &activity).await?
+                Box::new(tunnel.map_err(|cause| refused(proxy, cause))?)
             }
             Some(proxy) => {
                 let tunnel = proxy.socks(stream, origin).await;
-                let tunnel = tunnel.map_err(|cause| refused(proxy, cause))?;
-                self.begin(origin, remote, tunnel, &activity).await?
+                Box::new(tunnel.map_err(|cause| refused(proxy, cause))?)
             }
         };
+        let begun = self.begin(origin, remote, stream, &activity).await?;
         let opened = Opened {
             transport,
             sender: begun.sender,
@@ -232,16 +235,13 @@ impl TcpClient {
     }
 
     /// Begins TLS, if there is to be any, and HTTP on a connection, or on a tunnel.
-    async fn begin<S>(
+    async fn begin(
         &self,
         origin: &Origin,
         remote: SocketAddr,
-        stream: S,
+        stream: AnyStream,
         activity: &Arc<Activity>,
-    ) -> Result<Begun, ClientError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    ) -> Result<Begun, ClientError> {
         let Some(tls) = &self.tls else {
             let sender = self.speak(self.version, origin, stream, activity).await?;
             let version = self.version;
@@ -249,21 +249,19 @@ impl TcpClient {
         };
         let stream = self.encrypt(tls, origin, remote, stream).await?;
         let version = self.negotiated(origin, &stream)?;
+        let stream = Box::new(stream);
         let sender = self.speak(version, origin, stream, activity).await?;
         Ok(Begun { version, sender })
     }
 
     /// Begins TLS on a connection, or on a tunnel.
-    async fn encrypt<S>(
+    async fn encrypt(
         &self,
         tls: &TlsConnector,
         origin: &Origin,
         remote: SocketAddr,
-        stream: S,
-    ) -> Result<TlsStream<S>, ClientError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
+        stream: AnyStream,
+    ) -> Result<TlsStream<AnyStream>, ClientError> {
         let name = ServerName::try_from(origin.host.clone()).map_err(|_| ClientError::Url {
             url: origin.host.clone(),
             reason: "not a name that a certificate can have",
@@ -274,10 +272,10 @@ impl TcpClient {
     }
 
     /// The version of HTTP that the server has chosen.
-    fn negotiated<S>(
+    fn negotiated(
         &self,
         origin: &Origin,
-        stream: &TlsStream<S>,
+        stream: &TlsStream<AnyStream>,
     ) -> Result<HttpVersion, ClientError> {
         let chosen = stream.get_ref().1.alpn_protocol();
         match chosen == Some(HttpVersion::Http2.alpn()) || self.version != HttpVersion::Http2 {
@@ -288,16 +286,13 @@ impl TcpClient {
         }
     }
 
-    async fn speak<S>(
+    async fn speak(
         &self,
         version: HttpVersion,
         origin: &Origin,
-        stream: S,
+        stream: AnyStream,
         activity: &Arc<Activity>,
-    ) -> Result<Sender, ClientError>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    ) -> Result<Sender, ClientError> {
         let idle_bytes = match version {
             HttpVersion::Http2 => limits::MAX_IDLE_BYTES + limits::HTTP2_MAX_WINDOW,
             _ => limits::MAX_IDLE_BYTES,

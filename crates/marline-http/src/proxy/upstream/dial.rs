@@ -11,7 +11,6 @@ use std::time::Duration;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -25,6 +24,7 @@ use crate::proxy::config::ProxyConfig;
 use crate::proxy::failure::{Failure, cause};
 use crate::proxy::tls::{InvalidTlsName, Secured, TlsConnectors};
 use crate::proxy::url::{UpstreamProtocol, UpstreamUrl};
+use crate::stream::AnyStream;
 
 /// The place where an application listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -253,23 +253,20 @@ impl Dialer {
                 let stream = TcpStream::connect(address).await?;
                 // It fails if the connection has ended.
                 let _ = stream.set_nodelay(true);
-                self.secure(stream, http1).await
+                self.secure(Box::new(stream), http1).await
             }
             #[cfg(unix)]
             Address::Unix(path) => {
                 let stream = tokio::net::UnixStream::connect(path).await?;
-                self.secure(stream, http1).await
+                self.secure(Box::new(stream), http1).await
             }
             #[cfg(not(unix))]
             Address::Unix(_) => Err(io::Error::from(io::ErrorKind::Unsupported).into()),
         }
     }
 
-    async fn secure<S>(&self, stream: S, http1: bool) -> Result<Dialed, DialError>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
-        let stream = Stream::new(stream, self.write_timeout);
+    async fn secure(&self, stream: AnyStream, http1: bool) -> Result<Dialed, DialError> {
+        let stream = Box::new(Stream::new(stream, self.write_timeout));
         let Some(tls) = &self.tls else {
             return match self.protocol {
                 UpstreamProtocol::H2c => self.speak_http2(stream).await,
@@ -281,17 +278,15 @@ impl Dialer {
             false => &tls.connectors.any,
         };
         let stream = connector.connect(tls.name.clone(), stream).await?;
-        let chosen = stream.get_ref().1.alpn_protocol();
-        match chosen == Some(HttpVersion::Http2.alpn()) {
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HttpVersion::Http2.alpn());
+        let stream = Box::new(stream);
+        match is_http2 {
             true => self.speak_http2(stream).await,
             false => self.speak_http1(stream).await,
         }
     }
 
-    async fn speak_http1<S>(&self, stream: S) -> Result<Dialed, DialError>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    async fn speak_http1(&self, stream: AnyStream) -> Result<Dialed, DialError> {
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.max_header_bytes)
             .max_headers(self.max_header_fields)
@@ -302,10 +297,7 @@ impl Dialer {
         Ok(Dialed::Http1(sender))
     }
 
-    async fn speak_http2<S>(&self, stream: S) -> Result<Dialed, DialError>
-    where
-        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    {
+    async fn speak_http2(&self, stream: AnyStream) -> Result<Dialed, DialError> {
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(limits::UPSTREAM_STREAM_WINDOW)

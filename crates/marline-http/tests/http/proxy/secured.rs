@@ -11,7 +11,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use marline_http::Body;
-use marline_http::client::HttpVersion;
 use marline_http::proxy::{ProxyConfig, UpstreamTls};
 use marline_http::server::Identity;
 use rustls::RootCertStore;
