@@ -8,10 +8,12 @@ pub use socket2;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "tcp/no_acknowledged.rs")]
 mod acknowledged;
 #[cfg(target_os = "linux")]
 mod multipath;
+
+pub(crate) use self::acknowledged::Acknowledged;
 
 /// Connections that wait to be accepted; what std and tokio use.
 pub(crate) const BACKLOG: u32 = 1024;
@@ -145,18 +147,6 @@ pub(crate) fn subflows(socket: &Socket) -> io::Result<u32> {
     {
         let _ = socket;
         Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-/// A count of the bytes that the peer of `stream` has acknowledged, with an arbitrary initial value; `None` if the
-/// system does not count them. Data must have arrived before.
-pub(crate) fn acknowledged(stream: &TcpStream) -> Option<u64> {
-    #[cfg(target_os = "linux")]
-    return acknowledged::count(stream);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = stream;
-        None
     }
 }
 

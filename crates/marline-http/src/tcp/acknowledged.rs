@@ -7,6 +7,7 @@ use nix::libc::{IPPROTO_TCP, TCP_INFO};
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, libc, sockopt_impl};
 
+use super::TcpProtocol;
 use super::multipath::{MPTCP_INFO, SOL_MPTCP};
 
 /// Whether `struct tcp_info` has [`BYTES_RECEIVED`].
@@ -42,17 +43,42 @@ sockopt_impl!(
 /// `mptcpi_snd_una`.
 const SND_UNA: usize = 3;
 
-/// A count of acknowledged bytes with an arbitrary initial value.
-pub(super) fn count(socket: impl AsFd) -> Option<u64> {
-    if let Ok(state) = getsockopt(&socket, MptcpInfo) {
-        return Some(state[SND_UNA]);
+/// A count of the bytes that the peer of a connection acknowledges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledged {
+    /// That of the connection, which is known once it is accepted: the wrong one costs a system call each time.
+    protocol: TcpProtocol,
+    /// The system's count at the beginning.
+    start: u64,
+}
+
+impl Acknowledged {
+    /// Begins to count those of `socket`, on which data has arrived; `None` if the system does not count them.
+    pub(crate) fn begin(socket: impl AsFd) -> Option<Self> {
+        let protocols = [TcpProtocol::Multipath, TcpProtocol::Tcp];
+        protocols.into_iter().find_map(|protocol| {
+            let start = count(&socket, protocol)?;
+            Some(Self { protocol, start })
+        })
     }
-    if !*COUNTS_BYTES {
-        return None;
+
+    /// Bytes since the beginning; `None` if the system no longer knows.
+    pub(crate) fn since(self, socket: impl AsFd) -> Option<u64> {
+        let now = count(socket, self.protocol)?;
+        Some(now.wrapping_sub(self.start))
     }
-    let state = getsockopt(&socket, TcpInfo).ok()?;
-    // Some systems that emulate Linux have the field, but do not count.
-    (state[BYTES_RECEIVED] > 0).then_some(state[BYTES_ACKED])
+}
+
+fn count(socket: impl AsFd, protocol: TcpProtocol) -> Option<u64> {
+    match protocol {
+        TcpProtocol::Multipath => Some(getsockopt(&socket, MptcpInfo).ok()?[SND_UNA]),
+        TcpProtocol::Tcp if *COUNTS_BYTES => {
+            let state = getsockopt(&socket, TcpInfo).ok()?;
+            // Some systems that emulate Linux have the field, but do not count.
+            (state[BYTES_RECEIVED] > 0).then_some(state[BYTES_ACKED])
+        }
+        TcpProtocol::Tcp => None,
+    }
 }
 
 /// The first two numbers of a release of Linux.

@@ -23,7 +23,7 @@ use super::super::record::{Answer, Record};
 use super::super::refusal::Refusal;
 use crate::body::{Body, BoxError};
 use crate::limits;
-use crate::tcp::acknowledged;
+use crate::tcp::Acknowledged;
 
 /// The responses of one connection whose end the client has not acknowledged. Cheap to clone.
 #[derive(Clone)]
@@ -56,17 +56,15 @@ struct State {
 
 struct Watched {
     stream: Arc<TcpStream>,
-    /// The system's count before anything was written.
-    start: Option<u64>,
+    /// The system's count since before anything was written.
+    count: Option<Acknowledged>,
 }
 
 impl Watched {
     /// Bytes of `written` that the client has acknowledged; all if the system does not know.
     fn acknowledged(&self, written: u64) -> u64 {
-        match (self.start, acknowledged(&self.stream)) {
-            (Some(start), Some(now)) => now.wrapping_sub(start).min(written),
-            _ => written,
-        }
+        let acknowledged = self.count.and_then(|count| count.since(&self.stream));
+        acknowledged.map_or(written, |acknowledged| acknowledged.min(written))
     }
 }
 
@@ -244,7 +242,7 @@ impl Deliveries {
     pub(super) fn watch(&self, stream: &Arc<TcpStream>) {
         self.lock().socket = Some(Watched {
             stream: Arc::clone(stream),
-            start: acknowledged(stream),
+            count: Acknowledged::begin(stream),
         });
     }
 
