@@ -111,7 +111,20 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs `work` and drops it at the end, which removes partial files.
 fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    run_in(tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+/// The same on this thread alone, for servers. The workers of a server have threads of their own; a single one is this thread, where
+/// tasks take turns, so that an endpoint sends what several of them have written at once.
+fn on_this_thread(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    run_in(tokio::runtime::Builder::new_current_thread(), work)
+}
+
+fn run_in(
+    mut builder: tokio::runtime::Builder,
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;

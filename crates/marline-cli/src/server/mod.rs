@@ -41,9 +41,9 @@ pub(crate) use self::upgrade::{Origin, Upgrader};
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, QuicLbKeys, WrittenTable};
 use crate::failure::Failure;
 use crate::history::{History, Store, StoreLocation};
-use crate::in_runtime;
 use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
+use crate::on_this_thread;
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
 use crate::values::named;
 use crate::workers::Workers;
@@ -203,7 +203,7 @@ pub(crate) fn run<S: Serving>(arguments: S, given: GivenSockets) -> Result<(), F
         Some(account) => account.assume()?,
         None => Privileges::unchanged(),
     };
-    in_runtime(start(arguments, given, privileges))
+    on_this_thread(start(arguments, given, privileges))
 }
 
 async fn start<S: Serving>(
