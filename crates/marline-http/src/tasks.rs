@@ -80,6 +80,13 @@ impl<T: Send + 'static> TaskSet<T> {
         Some(result.ok_or(Unfinished))
     }
 
+    /// Forgets the tasks that have ended, whose results nobody wants.
+    pub(crate) fn forget_ended(&mut self) {
+        while let Ok((key, _)) = self.ended.try_recv() {
+            self.running.remove(key);
+        }
+    }
+
     /// Cancels all tasks, and waits until they have been dropped.
     pub(crate) async fn end(mut self) {
         for (_, handle) in &self.running {
@@ -147,6 +154,24 @@ mod tests {
         tasks.spawn(async { panic!("this is a test") });
         assert_eq!(tasks.join_next().await, Some(Err(Unfinished)));
         assert_eq!(tasks.join_next().await, None);
+    }
+
+    #[tokio::test]
+    async fn ended_tasks_are_forgotten_and_others_run_on() {
+        let mut tasks = set();
+        let (finish, finished) = tokio::sync::oneshot::channel::<()>();
+        tasks.spawn(async { 1 });
+        tasks.spawn(async {
+            let _ = finished.await;
+            2
+        });
+        tokio::task::yield_now().await;
+        tasks.forget_ended();
+        assert_eq!(tasks.running.len(), 1);
+        finish.send(()).unwrap();
+        assert_eq!(tasks.join_next().await, Some(Ok(2)));
+        tasks.forget_ended();
+        assert!(tasks.is_empty());
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ use super::request::RequestStream;
 use super::session::{Session, State};
 use super::transport::{QuicRecv, QuicSend, QuicTransport};
 use super::transport_priority;
+use super::woken::Woken;
 use crate::limits;
 
 /// A connection that begins: its session, and the driver, which must be polled.
@@ -42,6 +43,8 @@ pub(crate) struct Driver<C: QuicTransport> {
     writing: Option<Transmit>,
     /// The peer's unidirectional streams.
     peers: Vec<C::Recv>,
+    /// Whether anything but a request may have arrived, or may be sent: most polls are about requests.
+    control: Woken,
 }
 
 /// The connection has ended; its requests return the reason.
@@ -56,6 +59,7 @@ impl<C: QuicTransport> Driver<C> {
             own: [const { None }; LocalStream::ALL.len()],
             writing: None,
             peers: Vec::new(),
+            control: Woken::new(),
         };
         driver.session.with(|_| ());
         let _ = driver.poll_send(&mut Context::from_waker(Waker::noop()));
@@ -91,14 +95,9 @@ impl<C: QuicTransport> Driver<C> {
     }
 
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Result<Option<RequestStream<C>>, Failure> {
-        self.session.with(|state| state.set_driver(cx));
-        while let Poll::Ready(recv) = self.session.transport().poll_accept_uni(cx) {
-            self.peers.push(recv?);
+        if let Some(waker) = self.control.take(cx.waker()) {
+            self.poll_control(&mut Context::from_waker(&waker))?;
         }
-        self.poll_peers(cx)?;
-        self.poll_send(cx)?;
-        self.poll_stopped(cx)?;
-        self.poll_datagrams(cx)?;
         let Poll::Ready(accepted) = self.session.transport().poll_accept_bi(cx) else {
             return Ok(None);
         };
@@ -112,6 +111,18 @@ impl<C: QuicTransport> Driver<C> {
                 .with(|state| state.http3.on_stream_data(id, Bytes::new(), false))?,
         }
         Ok(Some(RequestStream::new(&self.session, stream, false)))
+    }
+
+    /// Does everything but accepting requests; the waker of `cx` is called when there is more of it.
+    fn poll_control(&mut self, cx: &mut Context<'_>) -> Result<(), Failure> {
+        self.session.with(|state| state.set_driver(cx));
+        while let Poll::Ready(recv) = self.session.transport().poll_accept_uni(cx) {
+            self.peers.push(recv?);
+        }
+        self.poll_peers(cx)?;
+        self.poll_send(cx)?;
+        self.poll_stopped(cx)?;
+        self.poll_datagrams(cx)
     }
 
     /// Reads the peer's unidirectional streams.

@@ -12,6 +12,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod woken;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

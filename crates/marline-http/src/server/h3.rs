@@ -238,9 +238,11 @@ pub(super) async fn serve<C: QuicTransport>(
                 break;
             }
             () = &mut leave, if !leaving => leaving = true,
-            Some(_) = exchanges.join_next() => {}
+            // Before, the end of an exchange need not wake this task.
+            Some(_) = exchanges.join_next(), if leaving => {}
             request = driver.accept() => match request {
                 Ok(request) => {
+                    exchanges.forget_ended();
                     let exchange = Exchange {
                         context: Arc::clone(context),
                         recorder: Arc::clone(recorder),
