@@ -13,6 +13,8 @@ use marline::runtime::Timer;
 use marline::{Instant, Runtime, TokioRuntime};
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
+use tokio::task::{Unconstrained, unconstrained};
+use tokio::time::Sleep;
 
 /// A runtime, with shortcuts if it is tokio.
 #[derive(Clone)]
@@ -145,7 +147,9 @@ impl RuntimeHandle {
     pub(crate) fn timeout<F: Future>(&self, limit: Duration, future: F) -> Timeout<'_, F> {
         match self.is_tokio {
             true => Timeout::Tokio {
-                future: tokio::time::timeout(limit, future),
+                future,
+                limit,
+                timer: None,
             },
             false => Timeout::Other {
                 future,
@@ -163,7 +167,11 @@ pin_project! {
     pub(crate) enum Timeout<'a, F> {
         Tokio {
             #[pin]
-            future: tokio::time::Timeout<F>,
+            future: F,
+            limit: Duration,
+            // Set at the first poll that has to wait: most steps are done at once, and reading the clock costs as much as many of them.
+            #[pin]
+            timer: Option<Unconstrained<Sleep>>,
         },
         Other {
             #[pin]
@@ -181,7 +189,23 @@ impl<F: Future> Future for Timeout<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project() {
-            TimeoutProjection::Tokio { future } => future.poll(cx).map_err(|_| Elapsed),
+            TimeoutProjection::Tokio {
+                future,
+                limit,
+                mut timer,
+            } => {
+                if let Poll::Ready(output) = future.poll(cx) {
+                    return Poll::Ready(Ok(output));
+                }
+                if timer.is_none() {
+                    // It ends although the future always uses up the task's budget of polls.
+                    timer.set(Some(unconstrained(tokio::time::sleep(*limit))));
+                }
+                match timer.as_pin_mut() {
+                    Some(timer) => timer.poll(cx).map(|()| Err(Elapsed)),
+                    None => Poll::Pending,
+                }
+            }
             TimeoutProjection::Other {
                 future,
                 runtime,
