@@ -243,6 +243,9 @@ pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// cost more than content. Each stream may hold as many.
 pub const MIN_CHUNK_BYTES: usize = 1024;
 
+/// Bytes of a file that is read as a whole before its response begins, so that the response holds no open file.
+pub const SMALL_FILE_BYTES: usize = 8 * 1024;
+
 /// Bytes read from a file at once for a connection over TCP. Each request in progress may hold one chunk that the client
 /// does not read: 4 MiB in a connection of HTTP/2.
 pub const TCP_CHUNK_BYTES: usize = 16 * 1024;

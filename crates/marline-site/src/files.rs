@@ -8,9 +8,8 @@ use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri};
 use marline_http::Body;
-use marline_http::server::{Directory, DirectoryEntry, Refusal, Site};
+use marline_http::server::{Directory, DirectoryEntry, Refusal};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
-use tower::ServiceExt;
 
 use crate::answers::{refused, with_text};
 use crate::config::Rules;
@@ -32,7 +31,6 @@ const IN_LINKS: &AsciiSet = &NON_ALPHANUMERIC
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     directory: Directory,
-    site: Site,
     tried: Vec<PathTemplate>,
     list: bool,
     dot_files: bool,
@@ -50,7 +48,6 @@ impl Files {
             cause,
         })?;
         Ok(Some(Self {
-            site: directory.site(),
             directory,
             tried: rules.try_files.clone(),
             list: rules.list,
@@ -73,7 +70,7 @@ impl Files {
         let listing = (self.list && is_read).then(|| request.uri().clone());
         let method = request.method().clone();
         let response = match self.tried.is_empty() || !is_read {
-            true => of(&self.site, request).await,
+            true => of(&self.directory, request).await,
             false => self.try_each(request, host, rest).await,
         };
         match listing {
@@ -101,7 +98,7 @@ impl Files {
             }
             head.uri = Uri::from(target);
             let request = Request::from_parts(head.clone(), Body::empty());
-            response = of(&self.site, request).await;
+            response = of(&self.directory, request).await;
             if response.status() != StatusCode::NOT_FOUND {
                 break;
             }
@@ -136,8 +133,8 @@ impl Files {
     }
 }
 
-async fn of(site: &Site, request: Request<Body>) -> Response<Body> {
-    let Ok(response) = site.clone().oneshot(request).await;
+async fn of(directory: &Directory, request: Request<Body>) -> Response<Body> {
+    let response = directory.answer(request).await;
     let Some(refusal) = Refusal::of_file(response.status()) else {
         return response;
     };

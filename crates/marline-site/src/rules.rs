@@ -9,8 +9,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Limited;
 use marline_http::Body;
 use marline_http::proxy::{UpstreamMetrics, reverse_proxy};
-use marline_http::server::{Refusal, Site, compressed};
-use tower::{ServiceExt, service_fn};
+use marline_http::server::{Acceptable, Compression, Refusal, Site, compressed};
+use tower::ServiceExt;
 
 use crate::access::Access;
 use crate::answers::{plain, redirect, refused};
@@ -51,7 +51,9 @@ pub(crate) struct Compiled {
 /// Something that answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Answers {
-    /// Files or applications.
+    /// Files, compressed if there is a compression.
+    Files(Files, Option<Compression>),
+    /// Applications.
     Site(Site),
     /// A redirect.
     Redirect(StatusCode, Template),
@@ -153,34 +155,22 @@ impl Compiled {
             let text = rules.respond.clone().unwrap_or_default();
             return Ok(Some(Answers::Fixed(status(StatusCode::OK), text)));
         }
-        let files = Files::open(rules)?;
-        let is_files = files.is_some();
-        let site = match (files, &rules.proxy) {
-            (Some(files), _) => Site::new(service_fn(move |mut request: Request<Body>| {
-                let files = files.clone();
-                async move {
-                    let asked = request.extensions_mut().remove::<Asked>();
-                    let (host, rest) = match &asked {
-                        Some(asked) => (&*asked.host, &*asked.rest),
-                        None => ("", ""),
-                    };
-                    Ok(files.answer(request, host, rest).await)
-                }
-            })),
-            (None, Some(proxy)) => {
-                let site = reverse_proxy(proxy.clone(), metrics);
-                site.map_err(|cause| SiteError::UpstreamTls {
-                    place: place.to_owned(),
-                    cause,
-                })?
-            }
-            (None, None) => return Ok(None),
+        if let Some(files) = Files::open(rules)? {
+            let compression = rules.compress.unwrap_or(true).then(Compression::new);
+            return Ok(Some(Answers::Files(files, compression)));
+        }
+        let Some(proxy) = &rules.proxy else {
+            return Ok(None);
         };
-        let site = match rules.compress.unwrap_or(is_files) {
-            true => compressed(site),
-            false => site,
-        };
-        Ok(Some(Answers::Site(site)))
+        let site = reverse_proxy(proxy.clone(), metrics);
+        let site = site.map_err(|cause| SiteError::UpstreamTls {
+            place: place.to_owned(),
+            cause,
+        })?;
+        Ok(Some(Answers::Site(match rules.compress {
+            Some(true) => compressed(site),
+            _ => site,
+        })))
     }
 
     /// Lets a request pass, changed as these rules say, or answers it.
@@ -237,10 +227,19 @@ impl Compiled {
 
 impl Answers {
     /// The response to `request`.
-    pub(crate) async fn answer(&self, mut request: Request<Body>, asked: &Asked) -> Response<Body> {
+    pub(crate) async fn answer(&self, request: Request<Body>, asked: &Asked) -> Response<Body> {
         match self {
+            Self::Files(files, compression) => {
+                let acceptable = compression.as_ref().map(|_| Acceptable::to(&request));
+                let response = files.answer(request, &asked.host, &asked.rest).await;
+                match compression.as_ref().zip(acceptable) {
+                    Some((compression, acceptable)) => {
+                        compression.apply(acceptable, response).await
+                    }
+                    None => response,
+                }
+            }
             Self::Site(site) => {
-                request.extensions_mut().insert(asked.clone());
                 let Ok(response) = site.clone().oneshot(request).await;
                 response
             }

@@ -6,15 +6,18 @@
 mod cache;
 
 use std::convert::Infallible;
+use std::fmt;
+use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap,
-    HeaderValue, VARY,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, HeaderMap, HeaderValue, VARY,
 };
+use http::uri::PathAndQuery;
 use http::{Extensions, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,62 +31,158 @@ use crate::body::{Body, BoxError};
 use crate::content::content_length;
 use crate::limits::{COMPRESSIONS, MAX_COMPRESSED_ENTRY, MIN_COMPRESSED_BYTES};
 
-/// Answers as `site` does, with text compressed (Zstandard, Brotli or gzip) for clients that accept it.
+/// Compresses text (Zstandard, Brotli or gzip) for clients that accept it. Clones share one limit and one cache.
 ///
 /// Compressed are complete responses (200) of a type that is text, of at least 1 KiB or of unknown length, without a content
 /// coding and without `no-transform`. Content with a strong entity tag, which is that of files, is kept compressed in memory. Their
 /// entity tags become weak ones. Content that repeats input of an attacker beside a secret must not be compressed (BREACH): for
 /// an application, it is a choice.
-pub fn compressed(site: Site) -> Site {
-    let permits = Arc::new(Semaphore::new(COMPRESSIONS));
-    let cache = Arc::new(Cache::default());
-    let candidates = site.map_response(move |mut response: Response<Body>| {
-        if is_text(&response) {
-            vary(response.headers_mut());
-            if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
-                response
-                    .extensions_mut()
-                    .insert(Candidate(Arc::new(permit)));
-            }
+#[derive(Clone)]
+pub struct Compression {
+    permits: Arc<Semaphore>,
+    cache: Arc<Cache>,
+}
+
+/// What the compression of a response depends on in its request.
+pub struct Acceptable {
+    is_head: bool,
+    target: Option<PathAndQuery>,
+    /// The values of `Accept-Encoding`.
+    codings: Vec<HeaderValue>,
+}
+
+impl Acceptable {
+    /// That of `request`.
+    pub fn to<B>(request: &Request<B>) -> Self {
+        let codings: Vec<_> = request.headers().get_all(ACCEPT_ENCODING).iter().collect();
+        Self {
+            is_head: request.method() == Method::HEAD,
+            // Without codings, it does not matter.
+            target: request
+                .uri()
+                .path_and_query()
+                .filter(|_| !codings.is_empty())
+                .cloned(),
+            codings: codings.into_iter().cloned().collect(),
         }
-        response
-    });
-    let coded = CompressionLayer::new()
-        .compress_when(IsCandidate)
-        .layer(candidates);
+    }
+
+    /// Whether the client names codings without weights, so that it does not exclude that there is none.
+    fn is_unweighted(&self) -> bool {
+        self.codings
+            .iter()
+            .all(|value| !value.as_bytes().contains(&b';'))
+    }
+}
+
+impl Compression {
+    /// One with an empty cache.
+    pub fn new() -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(COMPRESSIONS)),
+            cache: Arc::default(),
+        }
+    }
+
+    /// `response`, compressed if it can be, and if that is `acceptable`.
+    pub async fn apply(
+        &self,
+        acceptable: Acceptable,
+        mut response: Response<Body>,
+    ) -> Response<Body> {
+        let is_text = is_text(&response);
+        if is_text {
+            vary(response.headers_mut());
+        }
+        if acceptable.codings.is_empty() || (!is_text && acceptable.is_unweighted()) {
+            return response;
+        }
+        if is_text && let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            let candidate = Candidate(Arc::new(permit));
+            response.extensions_mut().insert(candidate);
+        }
+        // A service is what it takes.
+        let mut request = Request::new(());
+        for coding in &acceptable.codings {
+            request
+                .headers_mut()
+                .append(ACCEPT_ENCODING, coding.clone());
+        }
+        let mut response = Some(response);
+        let coded = CompressionLayer::new()
+            .compress_when(IsCandidate)
+            .layer(service_fn(|_: Request<()>| {
+                // It is called once.
+                let response = response.take();
+                ready(Ok::<_, Infallible>(
+                    response.unwrap_or_else(|| Response::new(Body::empty())),
+                ))
+            }));
+        let Ok(response) = coded.oneshot(request).await;
+        self.complete(acceptable, response)
+    }
+
+    /// Completes a response that was compressed, or was not.
+    fn complete<B>(&self, acceptable: Acceptable, response: Response<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (mut parts, body) = response.into_parts();
+        let candidate = parts.extensions.remove::<Candidate>();
+        let coding = parts.headers.get(CONTENT_ENCODING).cloned();
+        let (Some(Candidate(permit)), Some(coding)) = (candidate, coding) else {
+            return Response::from_parts(parts, Body::new(body));
+        };
+        let tag = parts.headers.get(ETAG).cloned();
+        weaken_tag(&mut parts.headers);
+        if acceptable.is_head {
+            return Response::from_parts(parts, Body::empty());
+        }
+        let key = acceptable.target.zip(tag.filter(is_strong));
+        let key = key.map(|(target, tag)| Key {
+            target,
+            tag,
+            coding,
+        });
+        let body = match key {
+            Some(key) => match self.cache.get(&key) {
+                Some(content) => {
+                    parts.headers.insert(CONTENT_LENGTH, content.len().into());
+                    Body::full(content)
+                }
+                None => {
+                    let cache = Arc::clone(&self.cache);
+                    Body::new(Compressed::kept(Body::new(body), permit, cache, key))
+                }
+            },
+            None => Body::new(Compressed::new(Body::new(body), permit)),
+        };
+        Response::from_parts(parts, body)
+    }
+}
+
+impl fmt::Debug for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compression").finish_non_exhaustive()
+    }
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Answers as `site` does, with [`Compression`].
+pub fn compressed(site: Site) -> Site {
+    let compression = Compression::new();
     Site::new(service_fn(move |request: Request<Body>| {
-        let (coded, cache) = (coded.clone(), Arc::clone(&cache));
+        let (site, compression) = (site.clone(), compression.clone());
         async move {
-            let is_head = request.method() == Method::HEAD;
-            let target = request.uri().path_and_query().cloned();
-            let Ok(response) = coded.oneshot(request).await;
-            let (mut parts, body) = response.into_parts();
-            let candidate = parts.extensions.remove::<Candidate>();
-            let coding = parts.headers.get(CONTENT_ENCODING).cloned();
-            let (Some(Candidate(permit)), Some(coding)) = (candidate, coding) else {
-                return Ok::<_, Infallible>(Response::from_parts(parts, Body::new(body)));
-            };
-            let tag = parts.headers.get(ETAG).cloned();
-            weaken_tag(&mut parts.headers);
-            if is_head {
-                return Ok(Response::from_parts(parts, Body::empty()));
-            }
-            let key = target.zip(tag.filter(is_strong)).map(|(target, tag)| Key {
-                target,
-                tag,
-                coding,
-            });
-            let body = match key {
-                Some(key) => match cache.get(&key) {
-                    Some(content) => {
-                        parts.headers.insert(CONTENT_LENGTH, content.len().into());
-                        Body::full(content)
-                    }
-                    None => Body::new(Compressed::kept(Body::new(body), permit, cache, key)),
-                },
-                None => Body::new(Compressed::new(Body::new(body), permit)),
-            };
-            Ok(Response::from_parts(parts, body))
+            let acceptable = Acceptable::to(&request);
+            let response = site.oneshot(request).await?;
+            Ok(compression.apply(acceptable, response).await)
         }
     }))
 }

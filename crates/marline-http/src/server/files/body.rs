@@ -173,6 +173,22 @@ impl http_body::Body for FileBody {
     }
 }
 
+/// The first `len` bytes of `file`, if the system has them in memory, and the budget of `origin` has room for them now.
+pub(super) fn read_whole(file: &File, len: usize, origin: Option<&Origin>) -> Option<Bytes> {
+    let grant = match origin {
+        Some(origin) => Some(origin.try_take(len)?),
+        None => None,
+    };
+    let mut content = vec![0; len];
+    let is_whole = read_cached(file, &mut content, 0).is_ok_and(|read| read == len);
+    // Less than `wanted` may be granted.
+    let is_covered = grant.as_ref().is_none_or(|grant| grant.bytes() >= len);
+    (is_whole && is_covered).then(|| match grant {
+        Some(grant) => grant.hold(content),
+        None => content.into(),
+    })
+}
+
 /// Reads data in the page cache; [`io::ErrorKind::WouldBlock`] if the disk has to be read.
 #[cfg(target_os = "linux")]
 fn read_cached(file: &File, buf: &mut [u8], position: u64) -> io::Result<usize> {

@@ -10,6 +10,7 @@ mod open_file;
 mod ranges;
 mod root;
 mod validators;
+mod whole;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -25,7 +26,7 @@ use http::header::{
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LOCATION, RETRY_AFTER, VARY,
 };
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
-use tower::Service;
+use tower::{Service, ServiceExt};
 use tower_http::services::ServeDir;
 
 use self::body::FileBody;
@@ -33,6 +34,7 @@ use self::open_file::{Chosen, Modified, Place};
 pub(super) use self::ranges::{ByteRange, Ranges};
 use self::root::Root;
 use self::validators::Validators;
+use self::whole::WholeFile;
 use super::Site;
 use super::open_files::is_exhaustion;
 use super::resources::Origin;
@@ -82,6 +84,18 @@ impl Directory {
         Site::new(Ranges::new(Files(self.0.clone())))
     }
 
+    /// The response to `request`: that of its [`site`](Self::site).
+    pub async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        let files = Files(self.0.clone());
+        match Ranges::<Files>::concern(&request) {
+            true => {
+                let Ok(response) = Ranges::new(files).oneshot(request).await;
+                response
+            }
+            false => files.answer(request).await,
+        }
+    }
+
     /// The files and directories at the `path` of a request, `limit` of them at most. What is neither, or leads out of the
     /// directory, is left out.
     ///
@@ -100,7 +114,7 @@ const CONDITIONS: [HeaderName; 4] = [
     IF_UNMODIFIED_SINCE,
 ];
 
-/// `ServeDir` with the body type of this crate. Also answers requests that it handles wrongly.
+/// `ServeDir` with the body type of this crate. Also answers requests that it handles wrongly, and by itself those for whole files.
 #[derive(Clone)]
 struct Files(Root);
 
@@ -114,11 +128,30 @@ impl Service<Request<Body>> for Files {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let files = self.clone();
+        Box::pin(async move { Ok(files.answer(request).await) })
+    }
+}
+
+impl Files {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        if let Some(whole) = WholeFile::of(&request) {
+            let origin = request.extensions().get::<Origin>().cloned();
+            let root = self.0.for_request(origin, Chosen::default());
+            if let Some(response) = whole.answer(&root, request.headers()).await {
+                return response;
+            }
+        }
+        // Rare, and large.
+        Box::pin(self.answer_by_serve_dir(request)).await
+    }
+
+    async fn answer_by_serve_dir(&self, request: Request<Body>) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let path = names::textual(parts.uri.path());
         // For a directory `x`, a redirect of `//x` would be one to `//x/`, which browsers take for the host `x`.
         if path.starts_with("//") {
-            return Box::pin(std::future::ready(Ok(not_found())));
+            return not_found();
         }
         let asked = match Uri::try_from(path) {
             Ok(textual) => std::mem::replace(&mut parts.uri, textual),
@@ -141,60 +174,62 @@ impl Service<Request<Body>> for Files {
             .precompressed_zstd()
             .precompressed_gzip()
             .with_buf_chunk_size(1);
-        let response = files.try_call(request);
-        Box::pin(async move {
-            let mut response = match response.await {
-                Ok(response) => response,
-                Err(error) => return Ok(failed(&error)),
-            };
-            if response.status() == StatusCode::TEMPORARY_REDIRECT {
-                let target = names::directory(asked.path(), asked.query());
-                return Ok(HeaderValue::try_from(target).map_or_else(
-                    |_| not_found(),
-                    |target| {
-                        response.headers_mut().insert(LOCATION, target);
-                        response.map(Body::new)
-                    },
-                ));
-            }
-            let has_content = matches!(
-                response.status(),
-                StatusCode::OK | StatusCode::PARTIAL_CONTENT
-            );
-            let Some(modified) = chosen.modified().filter(|_| has_content) else {
-                return Ok(response.map(Body::new));
-            };
-            let Modified { time, len } = modified;
-            let headers = response.headers_mut();
-            let now = origin.as_ref().and_then(Origin::unix_time);
-            let validators = Validators::new(time, len, headers.get(CONTENT_ENCODING), now);
-            match validators.check(&conditions) {
-                Some(StatusCode::NOT_MODIFIED) => {
-                    let mut response = Response::new(Body::empty());
-                    *response.status_mut() = StatusCode::NOT_MODIFIED;
-                    validators.add_to(response.headers_mut());
-                    // As on the response with the content (RFC 9110 section 15.4.5).
-                    let vary = HeaderValue::from_static("accept-encoding");
-                    response.headers_mut().insert(VARY, vary);
-                    return Ok(response);
-                }
-                Some(status) => return Ok(without_content(status)),
-                None => validators.add_to(headers),
-            }
-            declare_type(headers);
-            let length = content_length(headers);
-            let (Some(Place { file, position }), Some(length)) = (chosen.take(), length) else {
-                return Ok(response.map(Body::new));
-            };
-            Ok(
-                match FileBody::begin(file, position, length, origin).await {
-                    Ok(body) => response.map(|_| Body::new(body)),
-                    Err(error) => failed(&io::Error::other(error)),
+        let mut response = match files.try_call(request).await {
+            Ok(response) => response,
+            Err(error) => return failed(&error),
+        };
+        if response.status() == StatusCode::TEMPORARY_REDIRECT {
+            let target = names::directory(asked.path(), asked.query());
+            return HeaderValue::try_from(target).map_or_else(
+                |_| not_found(),
+                |target| {
+                    response.headers_mut().insert(LOCATION, target);
+                    response.map(Body::new)
                 },
-            )
-        })
+            );
+        }
+        let has_content = matches!(
+            response.status(),
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT
+        );
+        let Some(modified) = chosen.modified().filter(|_| has_content) else {
+            return response.map(Body::new);
+        };
+        let Modified { time, len } = modified;
+        let headers = response.headers_mut();
+        let now = origin.as_ref().and_then(Origin::unix_time);
+        let validators = Validators::new(time, len, headers.get(CONTENT_ENCODING), now);
+        match validators.check(&conditions) {
+            Some(status) => return unmet(status, &validators),
+            None => validators.add_to(headers),
+        }
+        declare_type(headers);
+        let length = content_length(headers);
+        let (Some(Place { file, position }), Some(length)) = (chosen.take(), length) else {
+            return response.map(Body::new);
+        };
+        match FileBody::begin(file, position, length, origin).await {
+            Ok(body) => response.map(|_| Body::new(body)),
+            Err(error) => failed(&io::Error::other(error)),
+        }
     }
 }
+
+/// The response to a request whose conditions are not met; `status` is that of [`Validators::check`].
+fn unmet(status: StatusCode, validators: &Validators) -> Response<Body> {
+    if status != StatusCode::NOT_MODIFIED {
+        return without_content(status);
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    validators.add_to(response.headers_mut());
+    // As on the response with the content (RFC 9110 section 15.4.5).
+    response.headers_mut().insert(VARY, VARIES);
+    response
+}
+
+/// The field of a request by which responses with files differ.
+const VARIES: HeaderValue = HeaderValue::from_static("accept-encoding");
 
 /// Types of the database of `ServeDir`, and those that were registered for the same files since.
 const REGISTERED: [(&str, &str); 9] = [
@@ -221,15 +256,20 @@ fn declare_type(headers: &mut HeaderMap) {
     let Some(Ok(guessed)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else {
         return;
     };
+    if let Some(declared) = declared_type(guessed) {
+        headers.insert(CONTENT_TYPE, declared);
+    }
+}
+
+/// The type to declare for one that `ServeDir` or its database guesses.
+fn declared_type(guessed: &str) -> Option<HeaderValue> {
     let registered = REGISTERED.iter().find(|(old, _)| *old == guessed);
     let kind = registered.map_or(guessed, |(_, kind)| *kind);
     let declared = match kind.starts_with("text/") && !kind.contains(';') {
         true => HeaderValue::try_from(format!("{kind}; charset=utf-8")),
         false => HeaderValue::try_from(kind),
     };
-    if let Ok(declared) = declared {
-        headers.insert(CONTENT_TYPE, declared);
-    }
+    declared.ok()
 }
 
 fn not_found() -> Response<Body> {

@@ -32,6 +32,12 @@ impl<S> Ranges<S> {
     pub(in crate::server) fn new(inner: S) -> Self {
         Self(inner)
     }
+
+    /// Whether `request` has one of the fields that this service is for.
+    pub(in crate::server) fn concern<B>(request: &Request<B>) -> bool {
+        let headers = request.headers();
+        headers.contains_key(RANGE) || headers.contains_key(IF_RANGE)
+    }
 }
 
 impl<S> Service<Request<Body>> for Ranges<S>

@@ -78,6 +78,11 @@ impl Root {
         }
     }
 
+    /// The origin of the request, if budgets count it.
+    pub(super) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
     /// The entries of the directory at `path`, `limit` of them at most.
     pub(super) async fn list(
         &self,
@@ -115,8 +120,8 @@ impl Root {
 /// A file or directory.
 #[derive(Debug)]
 pub(super) struct Opened {
-    file: File,
-    metadata: Metadata,
+    pub(super) file: File,
+    pub(super) metadata: Metadata,
 }
 
 impl Inner {
@@ -235,6 +240,43 @@ impl Inner {
     }
 }
 
+/// A file that is held open for a response, or a directory.
+pub(super) struct HeldOpen {
+    pub(super) file: HeldFile,
+    pub(super) metadata: Metadata,
+}
+
+impl Root {
+    /// Opens `path`, which is relative to the directory.
+    pub(super) async fn look_at(&self, path: PathBuf) -> io::Result<Opened> {
+        Self::open_anywhere(Arc::clone(&self.inner), path).await
+    }
+
+    /// Holds the file at `path` open for the request; `opened` is that file, if it is open already.
+    pub(super) async fn hold(
+        &self,
+        path: PathBuf,
+        mut opened: Option<Opened>,
+    ) -> io::Result<HeldOpen> {
+        loop {
+            let Opened { file, metadata } = match opened.take() {
+                Some(opened) => opened,
+                None => self.look_at(path.clone()).await?,
+            };
+            let held = match &self.origin {
+                Some(origin) => origin.hold(file, &metadata),
+                None => Ok(HeldFile::uncounted(file)),
+            };
+            match (held, &self.origin) {
+                (Ok(file), _) => return Ok(HeldOpen { file, metadata }),
+                // The client's own network may hold another one.
+                (Err(_), Some(origin)) if origin.becomes_proven().await => {}
+                (Err(error), _) => return Err(io::Error::other(error)),
+            }
+        }
+    }
+}
+
 impl Backend for Root {
     type File = OpenFile;
     type Metadata = State;
@@ -242,30 +284,12 @@ impl Backend for Root {
     type MetadataFuture = BoxFuture<State>;
 
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
-        let Self {
-            inner,
-            origin,
-            chosen,
-        } = self.clone();
+        let root = self.clone();
         let path = actual(&path);
-        let mut looked_at = chosen.take_looked_at(&path);
+        let looked_at = root.chosen.take_looked_at(&path);
         Box::pin(async move {
-            loop {
-                let Opened { file, metadata } = match looked_at.take() {
-                    Some(opened) => opened,
-                    None => Self::open_anywhere(Arc::clone(&inner), path.clone()).await?,
-                };
-                let held = match &origin {
-                    Some(origin) => origin.hold(file, &metadata),
-                    None => Ok(HeldFile::uncounted(file)),
-                };
-                match (held, &origin) {
-                    (Ok(held), _) => return Ok(OpenFile::new(chosen, held, &metadata)),
-                    // The client's own network may hold another one.
-                    (Err(_), Some(origin)) if origin.becomes_proven().await => {}
-                    (Err(error), _) => return Err(io::Error::other(error)),
-                }
-            }
+            let HeldOpen { file, metadata } = root.hold(path, looked_at).await?;
+            Ok(OpenFile::new(root.chosen, file, &metadata))
         })
     }
 
