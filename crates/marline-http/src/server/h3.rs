@@ -361,7 +361,7 @@ impl Exchange {
         {
             request.extensions_mut().insert(datagrams);
         }
-        let request = request.map(|()| Body::new(RequestBody::new(receiver, self.contents.open())));
+        let request = request.map(|()| Body::new(RequestBody::new(receiver, &self.contents)));
         let mut answering = pin!(self.answer_for(&origin, request, sender));
         tokio::select! {
             biased;

@@ -4,29 +4,50 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use http_body::Frame;
+use http_body::{Frame, SizeHint};
 use marline_h3::{ErrorCode, StreamEvent};
 
 use crate::body::BoxError;
-use crate::http3::{QuicTransport, Receiver};
+use crate::http3::{QuicTransport, Receiver, RequestError};
 use crate::limits;
-use crate::server::received::OpenContent;
+use crate::server::received::{OpenContent, OpenContents};
 
 /// The content of a request; stops the client's stream when it is dropped.
 pub(super) struct RequestBody<C: QuicTransport> {
     receiver: Receiver<C>,
     /// `None` once it has ended.
     open: Option<OpenContent>,
+    /// What was read to find out whether there is any.
+    first: Option<Next>,
     /// Whether it has ended, or failed.
     is_ended: bool,
 }
 
+/// The next part of a message, `None` when it is complete.
+type Next = Result<Option<StreamEvent>, RequestError>;
+
 impl<C: QuicTransport> RequestBody<C> {
-    pub(super) fn new(receiver: Receiver<C>, open: OpenContent) -> Self {
+    /// The content that `receiver` receives after a header, one of `contents`. Most requests have none, and their end has arrived with
+    /// the header: nothing is kept for them.
+    pub(super) fn new(mut receiver: Receiver<C>, contents: &OpenContents) -> Self {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let first = match receiver.poll_next(cx) {
+            Poll::Ready(first) => Some(first),
+            Poll::Pending => None,
+        };
+        let is_ended = matches!(first, Some(Ok(None)));
         Self {
             receiver,
-            open: Some(open),
-            is_ended: false,
+            open: (!is_ended).then(|| contents.open()),
+            first: first.filter(|_| !is_ended),
+            is_ended,
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        match self.first.take() {
+            Some(first) => Poll::Ready(first),
+            None => self.receiver.poll_next(cx),
         }
     }
 }
@@ -41,7 +62,7 @@ impl<C: QuicTransport> http_body::Body for RequestBody<C> {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
         while !this.is_ended {
-            match ready!(this.receiver.poll_next(cx)) {
+            match ready!(this.poll_next(cx)) {
                 Ok(Some(StreamEvent::Data(data))) => {
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
@@ -60,6 +81,17 @@ impl<C: QuicTransport> http_body::Body for RequestBody<C> {
         this.open = None;
         Poll::Ready(None)
     }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_ended
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.is_ended {
+            true => SizeHint::with_exact(0),
+            false => SizeHint::default(),
+        }
+    }
 }
 
 impl<C: QuicTransport> Drop for RequestBody<C> {
@@ -71,7 +103,7 @@ impl<C: QuicTransport> Drop for RequestBody<C> {
         let cx = &mut Context::from_waker(Waker::noop());
         let mut left = limits::MAX_DISCARDED_BYTES;
         loop {
-            match self.receiver.poll_next(cx) {
+            match self.poll_next(cx) {
                 Poll::Ready(Ok(Some(StreamEvent::Data(data)))) if data.len() <= left => {
                     left -= data.len();
                 }
