@@ -55,7 +55,8 @@ impl<T: Send + 'static> TaskSet<T> {
         &mut self,
         task: F,
     ) -> impl Future<Output = ()> + Send + 'static + use<T, F> {
-        let (task, handle) = abortable(task);
+        // On the heap: tasks of requests have kilobytes, which every layer around them and their ends would copy.
+        let (task, handle) = abortable(Box::pin(task));
         let end = End {
             key: self.running.insert(handle),
             result: None,

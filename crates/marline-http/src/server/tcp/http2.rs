@@ -117,7 +117,8 @@ where
             of_requests: Arc::clone(of_requests),
             origin: origin.clone(),
         };
-        streams.spawn(stream.answer(request, respond));
+        // On the heap: it has kilobytes, which the end of the task would copy.
+        streams.spawn(Box::pin(stream.answer(request, respond)));
     }
 }
 
