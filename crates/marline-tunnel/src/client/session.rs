@@ -1,0 +1,447 @@
+//! One CONNECT-IP request and what it carries.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use ipnet::IpNet;
+use marline::{ConnectionError, TransportConfig};
+use marline_h3::capsule::{CapsuleParser, CapsuleType};
+use marline_h3::{ErrorCode, Protocol};
+use marline_http::Body;
+use marline_http::client::{Client, ClientError, Connection, Download, Origin};
+use marline_http::http3::Datagrams;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+
+use crate::address::{self, ADDRESS_ASSIGN, Address};
+use crate::counters::{Counters, Dropped};
+use crate::device::Device;
+use crate::link::{
+    BATCH, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read_buffer, read_packet,
+};
+use crate::packet::{Header, is_routable};
+use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
+use crate::scope::{PROTOCOL, UNLIMITED_PATH};
+use crate::server::CAPSULE_PROTOCOL;
+
+/// The time for the server to assign addresses and to advertise routes, once it has accepted.
+const ASSIGN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The interval at which the largest packet that the paths carry is compared with the MTU of the device.
+const MTU_CHECK: Duration = Duration::from_secs(1);
+
+/// Below the timeout of most NATs, 30 s, and half of the idle timeout.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Bytes of a refusal that are shown.
+const MAX_REASON: usize = 200;
+
+/// A tunnel that is open.
+pub struct Session {
+    link: Link,
+    content: Download,
+    parser: CapsuleParser,
+    addresses: Vec<IpNet>,
+    own: Vec<IpAddr>,
+    ranges: Vec<Range>,
+    connection: Connection,
+    /// Keeps the connection open.
+    _client: Arc<Client>,
+}
+
+/// Why there is no tunnel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no connection, or no response.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The token cannot be sent.
+    #[error(
+        "the token has characters that no token has; give it as `marline tunnel token` printed it"
+    )]
+    Token,
+    /// The server does not know the token.
+    #[error("the server does not accept the token")]
+    Unauthorized,
+    /// The server has no tunnels.
+    #[error("{host} is no server of tunnels: it answered {status}")]
+    NoTunnel {
+        /// The server.
+        host: String,
+        /// The status of its response.
+        status: StatusCode,
+    },
+    /// The server refuses now.
+    #[error("the server refuses the tunnel with {status}: {reason}")]
+    Refused {
+        /// The status of its response.
+        status: StatusCode,
+        /// Its content, or a part of it.
+        reason: String,
+    },
+    /// The connection has no datagrams.
+    #[error("the server accepts no HTTP datagrams")]
+    NoDatagrams,
+    /// The server has not assigned an address and advertised routes in time.
+    #[error("the server assigns no address or advertises no routes")]
+    NoAddress,
+    /// The server has ended the tunnel before it has begun.
+    #[error("the server has ended the tunnel: {0}")]
+    Ended(Ended),
+}
+
+/// Why a tunnel has ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The connection was lost, or the request.
+    #[error("{0}")]
+    Lost(String),
+    /// The server has ended it.
+    #[error("the server has ended it")]
+    Finished,
+    /// The server violates the protocol.
+    #[error("the server violates the protocol: {0}")]
+    Malformed(#[from] MalformedCapsule),
+    /// The server assigns other addresses, or advertises other routes.
+    #[error("the server has changed addresses or routes")]
+    Changed,
+    /// The device of this host is gone.
+    #[error("the network device is gone: {0}")]
+    Device(io::Error),
+}
+
+/// Sets what a client's connections need for tunnels.
+pub fn set_transport(transport: &mut TransportConfig) {
+    transport.datagram_send_buffer = SEND_BUFFER;
+    transport.keep_alive.get_or_insert(KEEP_ALIVE);
+    if let Some(multipath) = &mut transport.multipath {
+        multipath.keep_alive.get_or_insert(KEEP_ALIVE);
+    }
+}
+
+impl Session {
+    /// Opens a tunnel, and waits for its addresses and routes.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open(
+        client: Arc<Client>,
+        origin: &Origin,
+        token: &str,
+        counters: Arc<Counters>,
+    ) -> Result<Self, OpenError> {
+        let connection = client.connect(origin).await?;
+        let (capsules, content) = Capsules::new();
+        let request = request(origin, token, Body::new(content))?;
+        let response = connection.request(origin, request).await?;
+        let status = response.status();
+        let datagrams = response.extensions().get::<Datagrams>().cloned();
+        let mut content = response.into_body();
+        match status {
+            status if status.is_success() => {}
+            StatusCode::UNAUTHORIZED => return Err(OpenError::Unauthorized),
+            StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_IMPLEMENTED => {
+                let host = origin.host().to_owned();
+                return Err(OpenError::NoTunnel { host, status });
+            }
+            status => {
+                let reason = reason(&mut content).await;
+                return Err(OpenError::Refused { status, reason });
+            }
+        }
+        let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
+        let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;
+        let mut session = Self {
+            link: Link::new(datagrams, capsules, counters),
+            content,
+            parser: capsule_parser(),
+            addresses: Vec::new(),
+            own: Vec::new(),
+            ranges: Vec::new(),
+            connection,
+            _client: client,
+        };
+        session.configure().await?;
+        Ok(session)
+    }
+
+    /// Requests an address of each family, and waits for the addresses and routes.
+    async fn configure(&mut self) -> Result<(), OpenError> {
+        let any = [(1, "0.0.0.0/32"), (2, "::/128")].map(|(request, any)| {
+            let prefix = any.parse().ok();
+            prefix.map(|prefix| Address { request, prefix })
+        });
+        let any: Vec<_> = any.into_iter().flatten().collect();
+        self.link.capsules.send(&address::request(&any)).await;
+        let deadline = Instant::now() + ASSIGN_TIMEOUT;
+        while self.addresses.is_empty() || self.ranges.is_empty() {
+            let next = timeout_at(deadline, next_change(&mut self.content, &mut self.parser));
+            let change = next.await.map_err(|_| OpenError::NoAddress)?;
+            match change.map_err(OpenError::Ended)? {
+                Change::Addresses(addresses) => self.addresses = addresses,
+                Change::Routes(ranges) => self.ranges = ranges,
+                // Nobody can have sent it to an address that is not known.
+                Change::Datagram(_) => self.link.counters.on_dropped(Dropped::OtherDestination),
+            }
+        }
+        self.own = self.addresses.iter().map(IpNet::addr).collect();
+        Ok(())
+    }
+
+    /// Its addresses, with the lengths of their prefixes.
+    pub fn addresses(&self) -> &[IpNet] {
+        &self.addresses
+    }
+
+    /// The destinations that the server carries packets to.
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// The largest packet that is carried now.
+    pub fn mtu(&self) -> u16 {
+        self.link.mtu()
+    }
+
+    /// The address of the server.
+    pub fn server(&self) -> IpAddr {
+        let quic = self.connection.quic();
+        let remote = quic.map(marline::Connection::remote_address);
+        remote.map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |remote| {
+            remote.ip().to_canonical()
+        })
+    }
+
+    /// Carries packets until the tunnel ends; `on_mtu` learns when the largest packet changes.
+    pub async fn run(mut self, device: &dyn Device, on_mtu: impl FnMut(u16)) -> Ended {
+        let Self {
+            link,
+            content,
+            parser,
+            addresses,
+            own,
+            ranges,
+            connection,
+            ..
+        } = &mut self;
+        let quic = connection.quic();
+        let closed = async {
+            match quic {
+                Some(quic) => Ended::Lost(explain(&quic.closed().await)),
+                None => std::future::pending().await,
+            }
+        };
+        let accept = |header: &Header| accept(header, addresses);
+        let sent = send_from(device, link, addresses, ranges);
+        tokio::select! {
+            ended = closed => ended,
+            () = link.send_all(device, own) => Ended::Finished,
+            () = link.receive_all(device, accept) => Ended::Finished,
+            error = sent => Ended::Device(error),
+            ended = follow(content, parser, Followed { link, device, addresses, ranges }) => ended,
+            () = follow_mtu(link, on_mtu) => Ended::Finished,
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(quic) = self.connection.quic() {
+            quic.close(ErrorCode::NO_ERROR.value(), b"");
+        }
+    }
+}
+
+fn request(origin: &Origin, token: &str, content: Body) -> Result<Request<Body>, OpenError> {
+    // A field that ends with a space is malformed.
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(OpenError::Token);
+    }
+    let url = format!("{origin}{UNLIMITED_PATH}");
+    let mut request = Request::new(content);
+    *request.method_mut() = Method::CONNECT;
+    *request.uri_mut() = url.parse::<Uri>().map_err(|_| OpenError::Token)?;
+    let mut token =
+        HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| OpenError::Token)?;
+    token.set_sensitive(true);
+    let fields = request.headers_mut();
+    fields.insert(AUTHORIZATION, token);
+    fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
+    if let Some(protocol) = Protocol::new(PROTOCOL) {
+        request.extensions_mut().insert(protocol);
+    }
+    Ok(request)
+}
+
+/// The content of a refusal, as far as it is shown.
+async fn reason(content: &mut Download) -> String {
+    let mut text = Vec::new();
+    while text.len() < MAX_REASON {
+        match content.chunk().await {
+            Ok(Some(chunk)) => text.extend_from_slice(&chunk),
+            _ => break,
+        }
+    }
+    text.truncate(MAX_REASON);
+    String::from_utf8_lossy(&text).escape_debug().to_string()
+}
+
+fn explain(error: &ConnectionError) -> String {
+    match error {
+        ConnectionError::IdleTimeout => "the server does not answer on any path".to_owned(),
+        error => error.to_string(),
+    }
+}
+
+/// Whether a packet of the server passes.
+fn accept(header: &Header, addresses: &[IpNet]) -> Result<(), Dropped> {
+    if !is_routable(header.source) {
+        return Err(Dropped::Unroutable);
+    }
+    match addresses
+        .iter()
+        .any(|own| own.contains(&header.destination))
+    {
+        true => Ok(()),
+        false => Err(Dropped::OtherDestination),
+    }
+}
+
+/// Queues the packets of the device; returns when it is gone.
+async fn send_from(
+    device: &dyn Device,
+    link: &Link,
+    addresses: &[IpNet],
+    ranges: &[Range],
+) -> io::Error {
+    let mut buffer = read_buffer();
+    let check = |packet: &[u8]| {
+        let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
+        if !is_routable(header.source) || !is_routable(header.destination) {
+            return Err(Dropped::Unroutable);
+        }
+        if !addresses.iter().any(|own| own.contains(&header.source)) {
+            return Err(Dropped::ForgedSource);
+        }
+        match ranges.iter().any(|range| range.allows(&header)) {
+            true => Ok(header),
+            false => Err(Dropped::NoRoute),
+        }
+    };
+    loop {
+        for _ in 0..BATCH {
+            let packet = match read_packet(device, &mut buffer).await {
+                Ok(packet) => packet,
+                Err(error) => return error,
+            };
+            match check(packet.packet()) {
+                Ok(header) => link.queue.push(&header, packet),
+                Err(why) => link.counters.on_dropped(why),
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Lets `on_mtu` know the largest packet whenever it has changed.
+async fn follow_mtu(link: &Link, mut on_mtu: impl FnMut(u16)) {
+    let mut known = link.mtu();
+    let mut checks = interval(MTU_CHECK);
+    checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        checks.tick().await;
+        let now = link.mtu();
+        if now != known {
+            known = now;
+            on_mtu(now);
+        }
+    }
+}
+
+/// What the capsules of a server that has begun are compared with.
+struct Followed<'a> {
+    link: &'a Link,
+    device: &'a dyn Device,
+    addresses: &'a [IpNet],
+    ranges: &'a [Range],
+}
+
+/// Follows the capsules of the server until it changes something, or ends the tunnel.
+async fn follow(
+    content: &mut Download,
+    parser: &mut CapsuleParser,
+    followed: Followed<'_>,
+) -> Ended {
+    let Followed {
+        link,
+        device,
+        addresses,
+        ranges,
+    } = followed;
+    loop {
+        match next_change(content, parser).await {
+            Ok(Change::Addresses(now)) if now == addresses => {}
+            Ok(Change::Routes(now)) if now == ranges => {}
+            Ok(Change::Datagram(datagram)) => {
+                link.receive(&datagram, device, &|header: &Header| {
+                    accept(header, addresses)
+                });
+            }
+            Ok(_) => return Ended::Changed,
+            Err(ended) => return ended,
+        }
+    }
+}
+
+/// What a capsule changes.
+enum Change {
+    Addresses(Vec<IpNet>),
+    Routes(Vec<Range>),
+    Datagram(bytes::Bytes),
+}
+
+async fn next_change(content: &mut Download, parser: &mut CapsuleParser) -> Result<Change, Ended> {
+    let malformed = |error: MalformedCapsule| Ended::from(error);
+    loop {
+        let capsule = parser.next_capsule().map_err(MalformedCapsule::from);
+        let Some(capsule) = capsule.map_err(malformed)? else {
+            match content.chunk().await {
+                Ok(Some(bytes)) => parser.push(bytes),
+                Ok(None) => {
+                    let finished = parser.finish().map_err(MalformedCapsule::from);
+                    finished.map_err(malformed)?;
+                    return Err(Ended::Finished);
+                }
+                Err(error) => return Err(Ended::Lost(error.to_string())),
+            }
+            continue;
+        };
+        match capsule.kind {
+            ADDRESS_ASSIGN => {
+                let assigned = address::decode_assign(&capsule.value);
+                let assigned = assigned
+                    .map_err(MalformedCapsule::from)
+                    .map_err(malformed)?;
+                let prefixes = assigned.into_iter().map(|address| address.prefix);
+                // Zeros refuse a request.
+                let prefixes = prefixes.filter(|prefix| !prefix.addr().is_unspecified());
+                return Ok(Change::Addresses(prefixes.collect()));
+            }
+            ROUTE_ADVERTISEMENT => {
+                let ranges = route::decode(&capsule.value);
+                let ranges = ranges.map_err(MalformedCapsule::from).map_err(malformed)?;
+                return Ok(Change::Routes(ranges));
+            }
+            CapsuleType::DATAGRAM => return Ok(Change::Datagram(capsule.value)),
+            // Requests for addresses of this end are not answered.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A tunnel that stays: the device, the routes, and a new connection when one is lost.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
+
+use super::session::{Ended, OpenError, Session, set_transport};
+use crate::counters::Counters;
+use crate::device::{self, Tun};
+use crate::restore::{Changes, RestoreError};
+use crate::route::Range;
+use crate::routing::{Family, Plan, Routing};
+
+/// The first pause before a connection is tried again; each is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The settings of a client's tunnel.
+#[derive(Clone, Debug)]
+pub struct UpConfig {
+    /// The server, as `HOST` or `HOST:PORT`.
+    pub host: String,
+    /// The port of a server without one.
+    pub default_port: u16,
+    /// The token of the user.
+    pub token: String,
+    /// The name of the network device.
+    pub device: String,
+    /// The destinations whose packets go into the tunnel; none for all that the server carries.
+    pub split: Vec<IpNet>,
+    /// The connections.
+    pub http: ClientConfig,
+}
+
+/// What happens to a tunnel.
+#[derive(Debug)]
+pub enum Report<'a> {
+    /// Packets pass.
+    Up {
+        /// The addresses of this host.
+        addresses: &'a [IpNet],
+        /// The destinations whose packets go into the tunnel.
+        destinations: &'a [IpNet],
+        /// The largest packet.
+        mtu: u16,
+    },
+    /// The largest packet has changed.
+    Mtu(u16),
+    /// The connection is lost; packets for the tunnel are dropped until there is another.
+    Lost(&'a Ended),
+    /// There is no connection; another is tried after the pause.
+    Failed {
+        /// The reason.
+        error: &'a OpenError,
+        /// The pause.
+        pause: Duration,
+    },
+}
+
+/// Why a tunnel cannot be, or cannot stay.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpError {
+    /// The host is none.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// There is no tunnel.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no device.
+    #[error(transparent)]
+    Device(#[from] device::OpenError),
+    /// The device is not configured.
+    #[error("cannot configure the network device {device}: {cause}")]
+    Configure {
+        /// The device.
+        device: String,
+        /// The reason.
+        cause: io::Error,
+    },
+    /// The routes are not changed.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+}
+
+/// Keeps a tunnel open. Dropped, it ends the tunnel and puts the routes back.
+///
+/// # Errors
+/// See [`UpError`]: the first connection fails, or the host cannot be configured. Later connections are tried again.
+pub async fn up(
+    config: UpConfig,
+    counters: Arc<Counters>,
+    report: impl Fn(&Report<'_>),
+) -> Result<std::convert::Infallible, UpError> {
+    let mut http = config.http;
+    http.version = HttpVersion::Http3;
+    http.fallback = false;
+    http.datagrams = true;
+    // A tunnel may be silent.
+    http.stall_timeout = None;
+    set_transport(Arc::make_mut(&mut http.quic.transport));
+    let origin = origin(&config.host, config.default_port)?;
+    let client = Client::new(http.clone())?;
+    let open = |client: Arc<Client>| {
+        let (counters, origin, token) = (Arc::clone(&counters), origin.clone(), &config.token);
+        async move { Session::open(client, &origin, token, counters).await }
+    };
+    let mut client = Arc::new(client);
+    let mut session = open(Arc::clone(&client)).await?;
+    // Later, names may resolve through the tunnel only.
+    if let Some(pinned) = pinned(&origin, session.server()) {
+        http.network.resolve.push(pinned);
+        client = Arc::new(Client::new(http)?);
+    }
+    let mut host = Host::new(&config.device)?;
+    loop {
+        let destinations = destinations(&config.split, session.ranges());
+        host.configure(&session, &destinations)?;
+        report(&Report::Up {
+            addresses: session.addresses(),
+            destinations: &destinations,
+            mtu: session.mtu(),
+        });
+        let ended = session.run(&host.tun, |mtu| {
+            // Otherwise the device keeps the MTU that it has: what is too large is answered.
+            if host.set_mtu(mtu).is_ok() {
+                report(&Report::Mtu(mtu));
+            }
+        });
+        let ended = ended.await;
+        report(&Report::Lost(&ended));
+        let mut pause = FIRST_PAUSE;
+        session = loop {
+            match open(Arc::clone(&client)).await {
+                Ok(session) => break session,
+                Err(error @ OpenError::Unauthorized) => return Err(error.into()),
+                Err(error) => report(&Report::Failed {
+                    error: &error,
+                    pause,
+                }),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        };
+    }
+}
+
+/// The origin of `HOST` or `HOST:PORT`.
+fn origin(host: &str, default_port: u16) -> Result<Origin, ClientError> {
+    let bare = host.parse::<std::net::Ipv6Addr>();
+    let host = bare.map_or_else(|_| host.to_owned(), |address| format!("[{address}]"));
+    let parsed = parse_url(&format!("https://{host}/"), HttpVersion::Http3)?;
+    let has_port = parsed.uri.port().is_some();
+    match has_port {
+        true => Ok(parsed.origin),
+        false => {
+            let url = format!("https://{host}:{default_port}/");
+            Ok(parse_url(&url, HttpVersion::Http3)?.origin)
+        }
+    }
+}
+
+/// The address of the server, so that it is not asked for again.
+fn pinned(origin: &Origin, server: IpAddr) -> Option<marline_http::client::Resolve> {
+    let (host, port) = (origin.host(), origin.port());
+    let host = match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    };
+    format!("{host}:{port}:{server}").parse().ok()
+}
+
+/// The destinations whose packets go into the tunnel: those that are `wanted`, or what the server carries. If it carries all
+/// packets of a family, those of the other go nowhere else.
+fn destinations(wanted: &[IpNet], ranges: &[Range]) -> Vec<IpNet> {
+    if !wanted.is_empty() {
+        return wanted.to_vec();
+    }
+    let all = Family::ALL.map(Family::all);
+    let carried: Vec<_> = ranges.iter().flat_map(Range::prefixes).collect();
+    match carried.iter().any(|prefix| all.contains(prefix)) {
+        true => all.into(),
+        false => carried,
+    }
+}
+
+/// What is configured on this host.
+struct Host {
+    tun: Tun,
+    addresses: Vec<IpNet>,
+    changes: Option<Changes>,
+    has_v6: bool,
+}
+
+impl Host {
+    fn new(device: &str) -> Result<Self, UpError> {
+        let tun = Tun::open(device)?;
+        let setting = |name: &str| format!("/proc/sys/net/ipv6/conf/{device}/{name}");
+        // No link-local addresses: nobody on the link would answer. They fail where there is no IPv6.
+        let _ = fs::write(setting("addr_gen_mode"), "1");
+        let _ = fs::write(setting("disable_ipv6"), "0");
+        Ok(Self {
+            has_v6: fs::exists(setting("disable_ipv6")).unwrap_or(false),
+            tun,
+            addresses: Vec::new(),
+            changes: None,
+        })
+    }
+
+    /// Sets addresses, MTU and routes for a session.
+    fn configure(&mut self, session: &Session, destinations: &[IpNet]) -> Result<(), UpError> {
+        let index = self.tun.index();
+        let is_usable = |net: &&IpNet| self.has_v6 || net.addr().is_ipv4();
+        let wanted: Vec<_> = session
+            .addresses()
+            .iter()
+            .filter(is_usable)
+            .copied()
+            .collect();
+        let destinations: Vec<_> = destinations.iter().filter(is_usable).copied().collect();
+        let failed = |cause| UpError::Configure {
+            device: self.tun.name().to_owned(),
+            cause,
+        };
+        let mut routing = Routing::open().map_err(failed)?;
+        routing.set_up(index, session.mtu()).map_err(failed)?;
+        for old in self.addresses.iter().filter(|old| !wanted.contains(old)) {
+            // The kernel may have removed it.
+            let _ = routing.remove_address(index, *old);
+        }
+        for new in wanted.iter().filter(|new| !self.addresses.contains(new)) {
+            routing.add_address(index, *new).map_err(failed)?;
+        }
+        let mut families: Vec<_> = wanted.iter().map(|own| Family::of(own.addr())).collect();
+        families.dedup();
+        self.addresses = wanted;
+        let plan = Plan::new(session.server(), index, &families, &destinations);
+        self.changes = Some(match self.changes.take() {
+            Some(changes) => changes.replace(plan)?,
+            None => Changes::make(self.tun.name(), plan)?,
+        });
+        Ok(())
+    }
+
+    fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        Routing::open()?.set_up(self.tun.index(), mtu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_port_has_the_default_one() {
+        for (text, host, port) in [
+            ("example.org", "example.org", 4433),
+            ("example.org:443", "example.org", 443),
+            ("192.0.2.1", "192.0.2.1", 4433),
+            ("2001:db8::1", "2001:db8::1", 4433),
+            ("[2001:db8::1]:8443", "2001:db8::1", 8443),
+        ] {
+            let origin = origin(text, 4433).unwrap();
+            assert_eq!((origin.host(), origin.port()), (host, port), "{text}");
+            assert!(pinned(&origin, "192.0.2.9".parse().unwrap()).is_some());
+        }
+        assert!(origin("a b", 4433).is_err());
+    }
+
+    #[test]
+    fn nothing_passes_beside_a_tunnel_of_all_packets() {
+        let ranges = |prefixes: &[&str]| -> Vec<Range> {
+            let prefixes = prefixes.iter().map(|text| text.parse().unwrap());
+            prefixes.map(|prefix| Range::of(prefix, None)).collect()
+        };
+        let texts = |wanted: &[IpNet], carried: &[&str]| -> Vec<String> {
+            let destinations = destinations(wanted, &ranges(carried));
+            destinations.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(texts(&[], &["0.0.0.0/0"]), ["0.0.0.0/0", "::/0"]);
+        assert_eq!(texts(&[], &["10.0.0.0/8"]), ["10.0.0.0/8"]);
+        let split = ["10.1.0.0/16".parse().unwrap()];
+        assert_eq!(texts(&split, &["0.0.0.0/0", "::/0"]), ["10.1.0.0/16"]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The device by which a host sends packets into a tunnel, and gets those out of it.
+
+use std::io;
+use std::task::{Context, Poll};
+
+/// A source and sink of IP packets.
+pub trait Device: Send + Sync + 'static {
+    /// Reads the next packet that the host sends; returns its length.
+    ///
+    /// # Errors
+    /// The device is gone.
+    fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+
+    /// Delivers a packet to the host, without waiting.
+    ///
+    /// # Errors
+    /// The host does not take it: it is dropped.
+    fn send(&self, packet: &[u8]) -> io::Result<()>;
+}
+
+#[cfg(target_os = "linux")]
+pub use self::tun::{OpenError, Tun};
+
+#[cfg(target_os = "linux")]
+mod tun {
+    use std::io;
+    use std::path::Path;
+    use std::task::{Context, Poll};
+
+    use tun_rs::{AsyncDevice, DeviceBuilder};
+
+    use super::Device;
+
+    /// The file by which Linux makes such devices.
+    const TUN: &str = "/dev/net/tun";
+
+    /// A TUN device of Linux. It is removed when this is dropped, and its addresses and routes with it.
+    pub struct Tun {
+        device: AsyncDevice,
+        name: String,
+        index: u32,
+    }
+
+    /// Why there is no device.
+    #[derive(Debug, thiserror::Error)]
+    pub enum OpenError {
+        /// The kernel has none.
+        #[error("there is no {TUN}; load the module with `modprobe tun`")]
+        NoTun,
+        /// The process has no right to.
+        #[error(
+            "no permission to make the network device {name}; run as root, or with CAP_NET_ADMIN"
+        )]
+        Denied {
+            /// The name.
+            name: String,
+        },
+        /// Another process has a device of this name.
+        #[error(
+            "the network device {name} is in use; is another tunnel running? Choose another name with --device"
+        )]
+        InUse {
+            /// The name.
+            name: String,
+        },
+        /// Another error of the system.
+        #[error("cannot make the network device {name}: {cause}")]
+        System {
+            /// The name.
+            name: String,
+            /// The error.
+            cause: io::Error,
+        },
+    }
+
+    impl Tun {
+        /// Makes a device, which is down and has no address. Needs a runtime of tokio.
+        ///
+        /// # Errors
+        /// See [`OpenError`].
+        pub fn open(name: &str) -> Result<Self, OpenError> {
+            if !Path::new(TUN).exists() {
+                return Err(OpenError::NoTun);
+            }
+            let open = || {
+                let device = DeviceBuilder::new()
+                    .name(name)
+                    .enable(false)
+                    .build_async()?;
+                let index = device.if_index()?;
+                Ok((device, index))
+            };
+            let (device, index) = open().map_err(|cause: io::Error| {
+                let name = name.to_owned();
+                match cause.kind() {
+                    io::ErrorKind::PermissionDenied => OpenError::Denied { name },
+                    io::ErrorKind::ResourceBusy => OpenError::InUse { name },
+                    _ => OpenError::System { name, cause },
+                }
+            })?;
+            Ok(Self {
+                device,
+                name: name.to_owned(),
+                index,
+            })
+        }
+
+        /// Its name.
+        pub fn name(&self) -> &str {
+            &self.name
+        }
+
+        /// Its number in the kernel.
+        pub fn index(&self) -> u32 {
+            self.index
+        }
+    }
+
+    impl Device for Tun {
+        fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+            // The usual case needs no system call but this one.
+            match self.device.try_recv(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return Poll::Ready(read),
+            }
+            self.device.poll_recv(cx, buffer)
+        }
+
+        fn send(&self, packet: &[u8]) -> io::Result<()> {
+            self.device.try_send(packet).map(drop)
+        }
+    }
+}

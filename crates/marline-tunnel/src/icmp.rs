@@ -1,0 +1,121 @@
+//! ICMP messages of a tunnel: the packet is larger than it carries (RFC 1191; RFC 4443, section 3.2).
+
+use std::net::IpAddr;
+
+use crate::packet::{Header, MIN_MTU, checksum, is_routable};
+
+const ICMP: u8 = 1;
+const ICMP_V6: u8 = 58;
+
+/// Bytes of a packet that a message of ICMP for IPv4 repeats: its header with options, and eight bytes (RFC 792); Linux reads
+/// more, which costs nothing (RFC 1812, section 4.3.2.3).
+const REPEATED_V4: usize = 548;
+
+/// The message for the sender of `packet` that at most `mtu` bytes pass; `None` if there is nobody to be told, or it is about a
+/// message of ICMP that must not be answered.
+pub fn packet_too_big(packet: &[u8], header: &Header, mtu: u16, from: IpAddr) -> Option<Vec<u8>> {
+    if !is_routable(header.source) {
+        return None;
+    }
+    match (header.source, from) {
+        (IpAddr::V4(to), IpAddr::V4(from)) => {
+            // No errors about errors (RFC 1122, section 3.2.2): only echo messages are answered.
+            let start = usize::from(packet[0] & 0x0f) * 4;
+            if header.protocol == ICMP && !matches!(packet.get(start), Some(0 | 8)) {
+                return None;
+            }
+            let repeated = &packet[..packet.len().min(REPEATED_V4)];
+            let mut message = vec![3, 4, 0, 0, 0, 0];
+            message.extend(mtu.to_be_bytes());
+            message.extend(repeated);
+            let sum = checksum(&[&message]);
+            message[2..4].copy_from_slice(&sum.to_be_bytes());
+            let length = (20 + message.len()) as u16;
+            let mut whole = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, ICMP, 0, 0];
+            whole[2..4].copy_from_slice(&length.to_be_bytes());
+            whole.extend(from.octets());
+            whole.extend(to.octets());
+            let sum = checksum(&[&whole]);
+            whole[10..12].copy_from_slice(&sum.to_be_bytes());
+            whole.extend(message);
+            Some(whole)
+        }
+        (IpAddr::V6(to), IpAddr::V6(from)) => {
+            // Types below 128 are errors (RFC 4443, section 2.4).
+            if header.protocol == ICMP_V6 && packet.get(40).is_none_or(|kind| *kind < 128) {
+                return None;
+            }
+            // The message itself is no larger than every link carries.
+            let room = usize::from(MIN_MTU) - 48;
+            let repeated = &packet[..packet.len().min(room)];
+            let mut message = vec![2, 0, 0, 0];
+            message.extend(u32::from(mtu).to_be_bytes());
+            message.extend(repeated);
+            let length = message.len() as u16;
+            let mut whole = vec![0x60, 0, 0, 0, 0, 0, ICMP_V6, 64];
+            whole[4..6].copy_from_slice(&length.to_be_bytes());
+            whole.extend(from.octets());
+            whole.extend(to.octets());
+            let pseudo = [0, 0, whole[4], whole[5], 0, 0, 0, ICMP_V6];
+            let sum = checksum(&[&whole[8..40], &pseudo, &message]);
+            message[2..4].copy_from_slice(&sum.to_be_bytes());
+            whole.extend(message);
+            Some(whole)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::tests::udp;
+
+    #[test]
+    fn the_sender_is_told_the_size_that_passes() {
+        for (source, destination, router) in [
+            ("10.0.0.2", "192.0.2.1", "10.0.0.1"),
+            ("fd00::2", "2001:db8::1", "fd00::1"),
+        ] {
+            let packet = udp(source, destination, 1400);
+            let header = Header::parse(&packet).unwrap();
+            let router: IpAddr = router.parse().unwrap();
+            let message = packet_too_big(&packet, &header, 1300, router).unwrap();
+            let outer = Header::parse(&message).unwrap();
+            assert_eq!((outer.source, outer.destination), (router, header.source));
+            assert!(message.len() <= usize::from(MIN_MTU));
+            let body = match router.is_ipv4() {
+                true => {
+                    assert_eq!(checksum(&[&message[..20]]), 0);
+                    assert_eq!(checksum(&[&message[20..]]), 0);
+                    assert_eq!(message[20..22], [3, 4]);
+                    &message[26..]
+                }
+                false => {
+                    let pseudo = [0, 0, message[4], message[5], 0, 0, 0, ICMP_V6];
+                    assert_eq!(checksum(&[&message[8..40], &pseudo, &message[40..]]), 0);
+                    assert_eq!(message[40], 2);
+                    &message[46..]
+                }
+            };
+            assert_eq!(body[..2], 1300_u16.to_be_bytes());
+            assert!(packet.starts_with(&body[2..]));
+        }
+    }
+
+    #[test]
+    fn errors_are_not_answered_by_errors() {
+        for (source, destination, router) in [
+            ("10.0.0.2", "192.0.2.1", "10.0.0.1"),
+            ("fd00::2", "2001:db8::1", "fd00::1"),
+        ] {
+            let packet = udp(source, destination, 1400);
+            let header = Header::parse(&packet).unwrap();
+            let router = router.parse().unwrap();
+            let error = packet_too_big(&packet, &header, 1300, router).unwrap();
+            let header = Header::parse(&error).unwrap();
+            let answer = packet_too_big(&error, &header, 1300, destination.parse().unwrap());
+            assert_eq!(answer, None);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! IP packets over HTTP/3: CONNECT-IP (RFC 9484), client and server.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | [`packet`] | headers of IP packets, and the addresses that a tunnel carries |
+//! | [`icmp`] | ICMP messages about packets that are too large |
+//! | [`address`], [`route`] | the capsules of CONNECT-IP |
+//! | [`scope`] | the target of a request |
+//! | [`pool`] | the addresses that a server assigns |
+//! | [`tokens`] | the users of a server |
+//! | `queue`, `counters`, `link` | packets between a device and HTTP datagrams |
+//! | `server`, `client` | the two ends |
+//! | `device`, `routing`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
+//!
+//! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
+//! pool.
+
+pub mod address;
+#[cfg(target_os = "linux")]
+pub mod client;
+pub mod counters;
+#[cfg(target_os = "linux")]
+pub mod device;
+#[cfg(target_os = "linux")]
+pub mod gateway;
+pub mod icmp;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
+pub mod nat;
+pub mod packet;
+pub mod pool;
+#[cfg(target_os = "linux")]
+mod queue;
+#[cfg(target_os = "linux")]
+pub mod restore;
+pub mod route;
+#[cfg(target_os = "linux")]
+pub mod routing;
+pub mod scope;
+#[cfg(target_os = "linux")]
+pub mod server;
+pub mod tokens;
+
+pub use ipnet;

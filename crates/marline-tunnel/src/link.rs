@@ -1,0 +1,238 @@
+//! One tunnel between a device and HTTP datagrams, in both directions.
+//!
+//! Hop limits are those of the kernel, which decrements them when it forwards between the device and another network; packets
+//! of an end itself keep theirs.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::Frame;
+use marline::SendDatagramError;
+use marline_h3::capsule::{Capsule, CapsuleError, CapsuleParser, CapsuleType, KnownCapsule};
+use marline_http::BoxError;
+use marline_http::http3::Datagrams;
+use tokio::sync::mpsc;
+
+use crate::address::{ADDRESS_ASSIGN, ADDRESS_REQUEST, AddressError, MAX_ADDRESSES_BYTES};
+use crate::counters::{Counters, Dropped};
+use crate::device::Device;
+use crate::icmp;
+use crate::packet::{Header, MIN_MTU};
+use crate::queue::{Contained, PacketQueue};
+use crate::route::{MAX_RANGES_BYTES, ROUTE_ADVERTISEMENT, RouteError};
+
+/// The largest packet of IP.
+const MAX_PACKET: usize = 65_535;
+
+/// Capsules that wait for the stream. Packets that are too large for a datagram are dropped beyond it.
+const WAITING_CAPSULES: usize = 32;
+
+/// Packets that are read from a device before other tasks have their turn.
+pub(crate) const BATCH: usize = 64;
+
+/// Bytes of datagrams in the send buffer of QUIC: what leaves at once. What waits longer is in the queue, which CoDel manages.
+pub(crate) const SEND_BUFFER: usize = 32 * 1024;
+
+/// The capsules of CONNECT-IP.
+const KNOWN: &[KnownCapsule] = &[
+    KnownCapsule {
+        kind: CapsuleType::DATAGRAM,
+        max_length: MAX_PACKET + 8,
+    },
+    KnownCapsule {
+        kind: ADDRESS_ASSIGN,
+        max_length: MAX_ADDRESSES_BYTES,
+    },
+    KnownCapsule {
+        kind: ADDRESS_REQUEST,
+        max_length: MAX_ADDRESSES_BYTES,
+    },
+    KnownCapsule {
+        kind: ROUTE_ADVERTISEMENT,
+        max_length: MAX_RANGES_BYTES,
+    },
+];
+
+/// A parser of the capsules of CONNECT-IP.
+pub(crate) fn capsule_parser() -> CapsuleParser {
+    CapsuleParser::new(KNOWN)
+}
+
+/// Why the capsules of a peer are malformed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MalformedCapsule {
+    /// They are no sequence of capsules.
+    #[error(transparent)]
+    Capsule(#[from] CapsuleError),
+    /// One about addresses.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// One about routes.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+}
+
+/// Capsules as the content of a request or a response, which ends when their sender is dropped.
+pub(crate) struct CapsuleContent(mpsc::Receiver<Bytes>);
+
+impl http_body::Body for CapsuleContent {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let bytes = self.0.poll_recv(cx);
+        bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// The sender of capsules.
+#[derive(Clone, Debug)]
+pub(crate) struct Capsules(mpsc::Sender<Bytes>);
+
+impl Capsules {
+    /// A sender, and the content that it writes.
+    pub(crate) fn new() -> (Self, CapsuleContent) {
+        let (sender, receiver) = mpsc::channel(WAITING_CAPSULES);
+        (Self(sender), CapsuleContent(receiver))
+    }
+
+    /// Sends a capsule when those before have been taken. Nothing happens if the stream has ended.
+    pub(crate) async fn send(&self, capsule: &Capsule) {
+        let _ = self.0.send(encoded(capsule)).await;
+    }
+
+    /// Sends a capsule unless too many wait; returns whether it did.
+    fn try_send(&self, capsule: &Capsule) -> bool {
+        self.0.try_send(encoded(capsule)).is_ok()
+    }
+}
+
+fn encoded(capsule: &Capsule) -> Bytes {
+    let mut bytes = Vec::new();
+    capsule.encode(&mut bytes);
+    bytes.into()
+}
+
+/// One end of a tunnel.
+pub(crate) struct Link {
+    pub(crate) datagrams: Datagrams,
+    pub(crate) capsules: Capsules,
+    pub(crate) queue: PacketQueue,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Link {
+    pub(crate) fn new(datagrams: Datagrams, capsules: Capsules, counters: Arc<Counters>) -> Self {
+        Self {
+            datagrams,
+            capsules,
+            queue: PacketQueue::new(Arc::clone(&counters)),
+            counters,
+        }
+    }
+
+    /// The largest packet that is carried. One of [`MIN_MTU`] is in any case: as a capsule, if no datagram has room for it.
+    pub(crate) fn mtu(&self) -> u16 {
+        let datagram = self.datagrams.max_len().unwrap_or(0);
+        // The context ID.
+        let packet = u16::try_from(datagram.saturating_sub(1)).unwrap_or(u16::MAX);
+        packet.max(MIN_MTU)
+    }
+
+    /// Sends the packets of the queue until the connection ends. Messages about packets that are too large go to `device`, as
+    /// from one of `own` addresses.
+    pub(crate) async fn send_all(&self, device: &dyn Device, own: &[IpAddr]) {
+        loop {
+            let packet = self.queue.pop().await;
+            let length = packet.packet().len();
+            match self.datagrams.send(packet.payload()).await {
+                Ok(()) => self.counters.on_sent(length),
+                Err(SendDatagramError::TooLarge { .. }) => self.on_too_large(&packet, device, own),
+                Err(SendDatagramError::Blocked) => self.counters.on_dropped(Dropped::Queue),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Sends a packet that no datagram has room for by a capsule (RFC 9297, section 3.5), if it must be carried or may not be
+    /// refused; otherwise lets its sender know what would fit.
+    fn on_too_large(&self, packet: &Contained, device: &dyn Device, own: &[IpAddr]) {
+        let Ok(header) = Header::parse(packet.packet()) else {
+            return self.counters.on_dropped(Dropped::Malformed);
+        };
+        if packet.packet().len() <= usize::from(MIN_MTU) || !header.dont_fragment {
+            let capsule = Capsule {
+                kind: CapsuleType::DATAGRAM,
+                value: Bytes::copy_from_slice(packet.payload()),
+            };
+            return match self.capsules.try_send(&capsule) {
+                true => self.counters.on_sent(packet.packet().len()),
+                false => self.counters.on_dropped(Dropped::Queue),
+            };
+        }
+        self.counters.on_dropped(Dropped::TooLarge);
+        let same_family = |own: &&IpAddr| own.is_ipv4() == header.source.is_ipv4();
+        let message = own
+            .iter()
+            .find(same_family)
+            .and_then(|own| icmp::packet_too_big(packet.packet(), &header, self.mtu(), *own));
+        if let Some(message) = message {
+            // It is one of many.
+            let _ = device.send(&message);
+        }
+    }
+
+    /// Receives datagrams until the request ends; `accept` says whether a packet with this header is delivered to `device`.
+    pub(crate) async fn receive_all(
+        &self,
+        device: &dyn Device,
+        accept: impl Fn(&Header) -> Result<(), Dropped>,
+    ) {
+        while let Some(datagram) = self.datagrams.recv().await {
+            self.receive(&datagram, device, &accept);
+        }
+    }
+
+    /// Receives the payload of one datagram.
+    pub(crate) fn receive(
+        &self,
+        datagram: &[u8],
+        device: &dyn Device,
+        accept: &impl Fn(&Header) -> Result<(), Dropped>,
+    ) {
+        // Other contexts were not agreed on, and are dropped (RFC 9484, section 6).
+        let packet = datagram.strip_prefix(&[0]).ok_or(Dropped::Malformed);
+        let delivered = packet.and_then(|packet| {
+            let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
+            accept(&header)?;
+            device.send(packet).map_err(|_| Dropped::Device)?;
+            self.counters.on_received(packet.len());
+            Ok(())
+        });
+        if let Err(why) = delivered {
+            self.counters.on_dropped(why);
+        }
+    }
+}
+
+/// The next packet of a device, in a buffer with room for the context ID.
+pub(crate) async fn read_packet(
+    device: &dyn Device,
+    buffer: &mut [u8],
+) -> std::io::Result<Contained> {
+    buffer[0] = 0;
+    let length = poll_fn(|cx| device.poll_recv(cx, &mut buffer[1..])).await?;
+    Ok(Contained::new(buffer[..=length].to_vec()))
+}
+
+/// A buffer for [`read_packet`].
+pub(crate) fn read_buffer() -> Vec<u8> {
+    vec![0; 1 + MAX_PACKET]
+}

@@ -1,0 +1,200 @@
+//! What a client has changed on its host, in a file, so that it is put back even if the client is killed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::routing::{Plan, Routing};
+
+/// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
+const DIRECTORY: &str = "/run/marline";
+
+/// Bytes of such a file; each route of 1024 takes some 80.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The rules and routes of a client's tunnel. Dropped, they are removed.
+#[derive(Debug)]
+pub struct Changes {
+    file: PathBuf,
+    saved: Saved,
+}
+
+/// The content of the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Saved {
+    device: String,
+    process: u32,
+    /// When the process began, in clock ticks after the start of the machine: process IDs are used again.
+    began: u64,
+    plan: Plan,
+}
+
+/// A client's tunnel that a file shows.
+#[derive(Clone, Debug)]
+pub struct Found {
+    file: PathBuf,
+    saved: Saved,
+}
+
+/// Why changes are not made, or not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The file cannot be written, read or removed.
+    #[error("cannot use {}, which says what to put back: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: io::Error,
+    },
+    /// The kernel refuses.
+    #[error("cannot change the routes of this machine: {0}")]
+    Routes(io::Error),
+}
+
+/// The file of the tunnel of a device.
+fn file_of(device: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("tunnel-{device}.json"))
+}
+
+impl Changes {
+    /// Makes the changes of `plan` for the tunnel of `device`. What a killed client has left for this device is removed before.
+    ///
+    /// # Errors
+    /// See [`RestoreError`]. Nothing is left.
+    pub fn make(device: &str, plan: Plan) -> Result<Self, RestoreError> {
+        if let Some(found) = Found::of(device)? {
+            found.remove()?;
+        }
+        let file = file_of(device);
+        let process = std::process::id();
+        let saved = Saved {
+            device: device.to_owned(),
+            process,
+            began: began(process).unwrap_or(0),
+            plan,
+        };
+        // Before the changes: whatever happens, they are known.
+        write(&file, &saved).map_err(|cause| RestoreError::File {
+            path: file.clone(),
+            cause,
+        })?;
+        let changes = Self { file, saved };
+        let mut routing = Routing::open().map_err(RestoreError::Routes)?;
+        routing
+            .apply(&changes.saved.plan)
+            .map_err(RestoreError::Routes)?;
+        Ok(changes)
+    }
+
+    /// Replaces the rules and routes.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn replace(self, plan: Plan) -> Result<Self, RestoreError> {
+        if plan == self.saved.plan {
+            return Ok(self);
+        }
+        let device = self.saved.device.clone();
+        drop(self);
+        Self::make(&device, plan)
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        let found = Found {
+            file: std::mem::take(&mut self.file),
+            saved: self.saved.clone(),
+        };
+        // What is left is removed by the next start, as the file then is.
+        let _ = found.remove();
+    }
+}
+
+impl Found {
+    /// The tunnel of a device, running or killed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of(device: &str) -> Result<Option<Self>, RestoreError> {
+        let file = file_of(device);
+        let failed = |cause| RestoreError::File {
+            path: file.clone(),
+            cause,
+        };
+        let bytes = match marline_http::read_regular_file(&file, MAX_FILE_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(failed)?,
+        };
+        let saved = serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
+        Ok(Some(Self { file, saved }))
+    }
+
+    /// The process of the client, if it runs.
+    pub fn process(&self) -> Option<u32> {
+        let process = self.saved.process;
+        (began(process) == Some(self.saved.began)).then_some(process)
+    }
+
+    /// Removes its rules and routes, and the file.
+    ///
+    /// # Errors
+    /// See [`RestoreError`].
+    pub fn remove(self) -> Result<(), RestoreError> {
+        let mut routing = Routing::open().map_err(RestoreError::Routes)?;
+        routing
+            .remove(&self.saved.plan)
+            .map_err(RestoreError::Routes)?;
+        match fs::remove_file(&self.file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RestoreError::File {
+                path: self.file,
+                cause: error,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn write(file: &Path, saved: &Saved) -> io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(directory)?;
+    let mut new = tempfile::NamedTempFile::new_in(directory)?;
+    serde_json::to_writer(&mut new, saved)?;
+    new.flush()?;
+    new.persist(file)?;
+    Ok(())
+}
+
+/// When a process began, in clock ticks after the start of the machine (`proc_pid_stat(5)`).
+fn began(process: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name in parentheses may have spaces; the field has number 22, and the first after the name 3.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_id_and_its_start() {
+        let mut saved = Saved {
+            device: "none".to_owned(),
+            process: std::process::id(),
+            began: began(std::process::id()).unwrap(),
+            plan: Plan::default(),
+        };
+        let process = |saved: &Saved| {
+            let saved = saved.clone();
+            let file = PathBuf::new();
+            Found { file, saved }.process()
+        };
+        assert_eq!(process(&saved), Some(saved.process));
+        saved.began += 1;
+        assert_eq!(process(&saved), None);
+    }
+}

@@ -1,0 +1,374 @@
+//! Addresses, rules and routes of this host, by netlink (`rtnetlink(7)`).
+
+use std::io;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
+};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use serde::{Deserialize, Serialize};
+
+/// The table of routes that is looked up last.
+pub const MAIN: u32 = 254;
+
+/// The table of the routes into a client's tunnel.
+pub const TABLE: u32 = 28_001;
+
+/// The priority of the first rule of a client: after those of the user, which begin at 1, and before the table [`MAIN`], at
+/// 32766.
+const PRIORITY: u32 = 28_001;
+
+/// Room for an answer, which repeats the request.
+const ANSWER: usize = 4096;
+
+/// The network configuration of this host, or of the namespace of the thread that opens it.
+pub struct Routing {
+    socket: Socket,
+    sent: u32,
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// That of an address.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// All of its addresses.
+    pub fn all(self) -> IpNet {
+        match self {
+            Self::V4 => IpNet::V4(ipnet::Ipv4Net::default()),
+            Self::V6 => IpNet::V6(ipnet::Ipv6Net::default()),
+        }
+    }
+
+    fn number(self) -> AddressFamily {
+        match self {
+            Self::V4 => AddressFamily::Inet,
+            Self::V6 => AddressFamily::Inet6,
+        }
+    }
+}
+
+/// A rule: packets to `to` follow the routes of `table`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// The family of the packets.
+    pub family: Family,
+    /// Its place among all rules; the lowest is first.
+    pub priority: u32,
+    /// Destinations; `None` for all of the family.
+    pub to: Option<IpNet>,
+    /// The table.
+    pub table: u32,
+    /// Whether default routes of the table do not count.
+    pub no_default: bool,
+}
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// Destinations.
+    pub to: IpNet,
+    /// The number of the device; `None`: the destinations are unreachable.
+    pub device: Option<u32>,
+    /// The table.
+    pub table: u32,
+}
+
+/// The rules and routes of a client's tunnel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Rules, in any order.
+    pub rules: Vec<Rule>,
+    /// Routes of the own table.
+    pub routes: Vec<Route>,
+}
+
+impl Plan {
+    /// Packets to `destinations` go into the tunnel of `device`; those to `server` do not, nor those to networks for which this
+    /// host has a route other than the default one, unless they are among `destinations` by name.
+    ///
+    /// If the destinations are all addresses of a family, and the tunnel has `families` without that one, it is unreachable:
+    /// nothing passes beside the tunnel.
+    pub fn new(server: IpAddr, device: u32, families: &[Family], destinations: &[IpNet]) -> Self {
+        let mut plan = Self::default();
+        let of_server = Family::of(server);
+        for family in Family::ALL {
+            let destinations = destinations
+                .iter()
+                .filter(|to| Family::of(to.addr()) == family);
+            let destinations: Vec<_> = destinations.copied().collect();
+            if destinations.is_empty() {
+                continue;
+            }
+            let rule = |at, to, table, no_default| Rule {
+                family,
+                priority: PRIORITY + at,
+                to,
+                table,
+                no_default,
+            };
+            if family == of_server {
+                plan.rules.push(rule(0, Some(server.into()), MAIN, false));
+            }
+            if destinations.contains(&family.all()) {
+                plan.rules.push(rule(1, None, MAIN, true));
+            }
+            plan.rules.push(rule(2, None, TABLE, false));
+            let device = families.contains(&family).then_some(device);
+            plan.routes.extend(destinations.into_iter().map(|to| Route {
+                to,
+                device,
+                table: TABLE,
+            }));
+        }
+        plan
+    }
+}
+
+impl Routing {
+    /// Opens a socket for requests.
+    ///
+    /// # Errors
+    /// The system refuses a socket.
+    pub fn open() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Self { socket, sent: 0 })
+    }
+
+    /// Switches a device on, with packets of at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn set_up(&mut self, device: u32, mtu: u16) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = device;
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        message.attributes = vec![LinkAttribute::Mtu(mtu.into())];
+        self.ask(0, RouteNetlinkMessage::SetLink(message))
+    }
+
+    /// Gives a device an address, and a route to its prefix.
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn add_address(&mut self, device: u32, address: IpNet) -> io::Result<()> {
+        let message = RouteNetlinkMessage::NewAddress(address_message(device, address));
+        self.ask(NLM_F_CREATE | NLM_F_EXCL, message)
+    }
+
+    /// Takes an address from a device.
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn remove_address(&mut self, device: u32, address: IpNet) -> io::Result<()> {
+        let message = RouteNetlinkMessage::DelAddress(address_message(device, address));
+        self.ask(0, message)
+    }
+
+    /// Adds all rules and routes.
+    ///
+    /// # Errors
+    /// That of the kernel: those before it are left.
+    pub fn apply(&mut self, plan: &Plan) -> io::Result<()> {
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        for route in &plan.routes {
+            self.ask(flags, RouteNetlinkMessage::NewRoute(route_message(route)))?;
+        }
+        for rule in &plan.rules {
+            self.ask(flags, RouteNetlinkMessage::NewRule(rule_message(rule)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes all rules and routes that are there.
+    ///
+    /// # Errors
+    /// That of the kernel, for one that is there.
+    pub fn remove(&mut self, plan: &Plan) -> io::Result<()> {
+        let rules = plan.rules.iter().map(rule_message);
+        let rules = rules.map(RouteNetlinkMessage::DelRule);
+        let routes = plan.routes.iter().map(route_message);
+        let routes = routes.map(RouteNetlinkMessage::DelRoute);
+        let mut first = Ok(());
+        for message in rules.chain(routes) {
+            let removed = match self.ask(0, message) {
+                Err(error) if is_missing(&error) => Ok(()),
+                removed => removed,
+            };
+            // The others are removed nevertheless.
+            first = first.and(removed);
+        }
+        first
+    }
+
+    /// Sends a request, and waits until the kernel has carried it out.
+    fn ask(&mut self, flags: u16, message: RouteNetlinkMessage) -> io::Result<()> {
+        self.sent += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.sequence_number = self.sent;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(message));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        let mut answer = Vec::with_capacity(ANSWER);
+        self.socket.recv(&mut answer, 0)?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+        let answer = answer.map_err(io::Error::other)?;
+        match answer.payload {
+            NetlinkPayload::Error(error) if answer.header.sequence_number == self.sent => {
+                match error.code {
+                    None => Ok(()),
+                    Some(_) => Err(error.to_io()),
+                }
+            }
+            _ => Err(io::Error::other("the kernel sent an unexpected answer")),
+        }
+    }
+}
+
+/// Whether a rule, route or device that is to be removed is not there: ENOENT, ESRCH, ENODEV.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(2 | 3 | 19))
+}
+
+fn address_message(device: u32, address: IpNet) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = Family::of(address.addr()).number();
+    message.header.prefix_len = address.prefix_len();
+    message.header.index = device;
+    message.attributes = vec![
+        AddressAttribute::Local(address.addr()),
+        AddressAttribute::Address(address.addr()),
+    ];
+    if address.addr().is_ipv6() {
+        // Nobody else is on the link.
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message
+            .attributes
+            .push(AddressAttribute::Flags(AddressFlags::Nodad));
+    }
+    message
+}
+
+fn rule_message(rule: &Rule) -> RuleMessage {
+    let mut message = RuleMessage::default();
+    message.header.family = rule.family.number();
+    message.header.action = RuleAction::ToTable;
+    message.attributes = vec![
+        RuleAttribute::Priority(rule.priority),
+        RuleAttribute::Table(rule.table),
+    ];
+    if let Some(to) = rule.to {
+        message.header.dst_len = to.prefix_len();
+        message
+            .attributes
+            .push(RuleAttribute::Destination(to.addr()));
+    }
+    if rule.no_default {
+        message.attributes.push(RuleAttribute::SuppressPrefixLen(0));
+    }
+    message
+}
+
+fn route_message(route: &Route) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = Family::of(route.to.addr()).number();
+    message.header.destination_prefix_length = route.to.prefix_len();
+    message.header.protocol = RouteProtocol::Static;
+    message.attributes = vec![
+        RouteAttribute::Destination(route.to.addr().into()),
+        RouteAttribute::Table(route.table),
+    ];
+    match route.device {
+        Some(device) => {
+            message.header.kind = RouteType::Unicast;
+            message.header.scope = RouteScope::Link;
+            message.attributes.push(RouteAttribute::Oif(device));
+        }
+        None => {
+            message.header.kind = RouteType::Unreachable;
+            message.header.scope = RouteScope::Universe;
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(families: &[Family], destinations: &[&str]) -> Plan {
+        let destinations: Vec<_> = destinations.iter().map(|to| to.parse().unwrap()).collect();
+        Plan::new("192.0.2.1".parse().unwrap(), 7, families, &destinations)
+    }
+
+    #[test]
+    fn all_packets_but_those_of_the_tunnel_itself_go_into_it() {
+        let plan = plan(&Family::ALL, &["0.0.0.0/0", "::/0"]);
+        let v4: Vec<_> = plan
+            .rules
+            .iter()
+            .filter(|rule| rule.family == Family::V4)
+            .map(|rule| (rule.to, rule.table, rule.no_default))
+            .collect();
+        let server = "192.0.2.1/32".parse().unwrap();
+        let expected = [
+            (Some(server), MAIN, false),
+            (None, MAIN, true),
+            (None, TABLE, false),
+        ];
+        assert_eq!(v4, expected);
+        assert!(plan.routes.iter().all(|route| route.device == Some(7)));
+        assert_eq!(plan.routes.len(), 2);
+    }
+
+    #[test]
+    fn a_family_that_the_tunnel_does_not_have_is_unreachable() {
+        let plan = plan(&[Family::V4], &["0.0.0.0/0", "::/0"]);
+        let v6 = plan.routes.iter().find(|route| route.to.addr().is_ipv6());
+        assert_eq!(v6.unwrap().device, None);
+    }
+
+    #[test]
+    fn with_some_destinations_the_others_keep_their_routes() {
+        let plan = plan(&Family::ALL, &["10.0.0.0/8"]);
+        assert_eq!(plan.routes.len(), 1);
+        assert!(plan.rules.iter().all(|rule| rule.family == Family::V4));
+        assert!(plan.rules.iter().all(|rule| !rule.no_default));
+    }
+}

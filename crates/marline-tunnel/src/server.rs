@@ -1,0 +1,502 @@
+//! The server: a site for the server of `marline-http`, which answers CONNECT-IP requests.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::{self, Write};
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body as _;
+use ipnet::IpNet;
+use marline::TransportConfig;
+use marline_h3::Protocol;
+use marline_h3::capsule::CapsuleType;
+use marline_http::Body;
+use marline_http::http3::Datagrams;
+use marline_http::server::{MetricsSource, Site, Tunnel, metric_head};
+use tower::service_fn;
+use tower::util::BoxCloneSyncService;
+
+use crate::address::{self, ADDRESS_REQUEST, Address};
+use crate::counters::{Carried, Counters, Dropped};
+use crate::device::Device;
+use crate::link::{
+    BATCH, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read_buffer, read_packet,
+};
+use crate::packet::{Header, is_routable};
+use crate::pool::{Lease, LeaseError, Pool};
+use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
+use crate::scope::{PROTOCOL, Scope};
+use crate::tokens::Tokens;
+
+/// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
+pub(crate) const CAPSULE_PROTOCOL: HeaderName = HeaderName::from_static("capsule-protocol");
+
+/// The settings of a server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The users.
+    pub tokens: Tokens,
+    /// The addresses for clients.
+    pub pool: Arc<Pool>,
+    /// The destinations that clients may send packets to.
+    pub destinations: Vec<IpNet>,
+}
+
+/// The tunnels of a server.
+pub struct Tunnels {
+    config: ServerConfig,
+    device: Arc<dyn Device>,
+    own: Vec<IpAddr>,
+    clients: RwLock<HashMap<IpAddr, Arc<Link>>>,
+    counters: Arc<Counters>,
+}
+
+/// Sets what a server's connections need for tunnels.
+pub fn set_transport(transport: &mut TransportConfig) {
+    transport.datagram_send_buffer = SEND_BUFFER;
+}
+
+impl Tunnels {
+    /// A server without clients, whose packets pass through `device`.
+    pub fn new(mut config: ServerConfig, device: Arc<dyn Device>) -> Arc<Self> {
+        let own: Vec<_> = config.pool.own().map(|own| own.addr()).collect();
+        // Nobody has an address of another family.
+        let is_of_family = |to: &IpNet| own.iter().any(|own| own.is_ipv4() == to.addr().is_ipv4());
+        config.destinations.retain(is_of_family);
+        Arc::new(Self {
+            own,
+            config,
+            device,
+            clients: RwLock::default(),
+            counters: Arc::default(),
+        })
+    }
+
+    /// What its tunnels have carried and dropped.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The site that answers requests for tunnels.
+    pub fn site(self: &Arc<Self>) -> Site {
+        let tunnels = Arc::clone(self);
+        BoxCloneSyncService::new(service_fn(move |request| {
+            let tunnels = Arc::clone(&tunnels);
+            async move { Ok::<_, Infallible>(tunnels.answer(request)) }
+        }))
+    }
+
+    /// Passes packets of the host to the clients until the device is gone.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub async fn run(&self) -> io::Result<Infallible> {
+        let mut buffer = read_buffer();
+        loop {
+            for _ in 0..BATCH {
+                let packet = read_packet(&*self.device, &mut buffer).await?;
+                let sent = self.link_for(packet.packet());
+                match sent {
+                    Ok((link, header)) => link.queue.push(&header, packet),
+                    Err(why) => self.counters.on_dropped(why),
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The client of a packet by its destination.
+    fn link_for(&self, packet: &[u8]) -> Result<(Arc<Link>, Header), Dropped> {
+        let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
+        if !is_routable(header.source) || !is_routable(header.destination) {
+            return Err(Dropped::Unroutable);
+        }
+        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        let link = clients.get(&header.destination);
+        let link = link.map(Arc::clone).ok_or(Dropped::OtherDestination)?;
+        Ok((link, header))
+    }
+
+    fn answer(self: &Arc<Self>, request: Request<Body>) -> Response<Body> {
+        match self.open(request) {
+            Ok(response) => response,
+            Err(refusal) => refusal.response(),
+        }
+    }
+
+    /// Opens a tunnel.
+    fn open(self: &Arc<Self>, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+        let (parts, content) = request.into_parts();
+        let protocol = parts.extensions.get::<Protocol>();
+        let is_tunnel = protocol.is_some_and(|protocol| protocol.as_str() == PROTOCOL);
+        if parts.method != Method::CONNECT || !is_tunnel {
+            return Err(Refusal::NoTunnel);
+        }
+        // First, so that others learn nothing more of the server.
+        let token = parts.headers.get(AUTHORIZATION).and_then(bearer);
+        let user = token.and_then(|token| self.config.tokens.user_of(token));
+        let user = user.ok_or(Refusal::Unauthorized)?;
+        let scope = Scope::of_path(parts.uri.path());
+        let scope = scope.map_err(|error| Refusal::Target(error.to_string()))?;
+        let datagrams = parts.extensions.get::<Datagrams>();
+        let datagrams = datagrams.ok_or(Refusal::NoDatagrams)?;
+        let ranges = ranges(&self.config.destinations, &scope);
+        if ranges.is_empty() {
+            return Err(Refusal::Forbidden);
+        }
+        let lease = self.config.pool.lease(user).map_err(Refusal::NoAddress)?;
+        let (capsules, body) = Capsules::new();
+        let link = Link::new(datagrams.clone(), capsules, Arc::clone(&self.counters));
+        let registered = Registered::new(Arc::clone(self), Arc::new(link), lease);
+        tokio::spawn(registered.serve(ranges, content));
+        let mut response = Response::new(Body::new(body));
+        response.extensions_mut().insert(Tunnel);
+        let fields = response.headers_mut();
+        fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
+        Ok(response)
+    }
+}
+
+/// The token of a field `Authorization` (RFC 6750, section 2.1).
+fn bearer(field: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = field.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The ranges that a request of this scope may send packets to.
+fn ranges(destinations: &[IpNet], scope: &Scope) -> Vec<Range> {
+    let allowed = destinations.iter().filter_map(|destination| {
+        let target = scope.target.unwrap_or(*destination);
+        // One of them has the other, or they have nothing in common.
+        match (destination.contains(&target), target.contains(destination)) {
+            (true, _) => Some(target),
+            (false, true) => Some(*destination),
+            (false, false) => None,
+        }
+    });
+    route::ordered(
+        allowed
+            .map(|prefix| Range::of(prefix, scope.protocol))
+            .collect(),
+    )
+}
+
+/// A client that packets can be sent to, until this is dropped.
+struct Registered {
+    tunnels: Arc<Tunnels>,
+    link: Arc<Link>,
+    lease: Lease,
+}
+
+impl Registered {
+    fn new(tunnels: Arc<Tunnels>, link: Arc<Link>, lease: Lease) -> Self {
+        let mut clients = tunnels
+            .clients
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        for address in lease.addresses() {
+            clients.insert(*address, Arc::clone(&link));
+        }
+        drop(clients);
+        Self {
+            tunnels,
+            link,
+            lease,
+        }
+    }
+
+    /// Carries packets until the client ends the request, or violates the protocol.
+    async fn serve(self, ranges: Vec<Range>, content: Body) {
+        let addresses = self.lease.addresses();
+        let assigned: Vec<_> = addresses
+            .iter()
+            .map(|address| assigned(0, *address))
+            .collect();
+        let capsules = &self.link.capsules;
+        capsules.send(&address::assign(&assigned)).await;
+        capsules.send(&route::advertisement(&ranges)).await;
+        let accept = |header: &Header| accept(header, addresses, &ranges);
+        let device = &*self.tunnels.device;
+        tokio::select! {
+            () = self.link.send_all(device, &self.tunnels.own) => {}
+            () = self.link.receive_all(device, accept) => {}
+            // Malformed capsules end the request, as its response does.
+            _ = self.read_capsules(content, accept) => {}
+        }
+    }
+
+    /// Answers the capsules of the client until the end of its content.
+    async fn read_capsules(
+        &self,
+        mut content: Body,
+        accept: impl Fn(&Header) -> Result<(), Dropped>,
+    ) -> Result<(), MalformedCapsule> {
+        let mut parser = capsule_parser();
+        let mut content = std::pin::Pin::new(&mut content);
+        loop {
+            let frame = std::future::poll_fn(|cx| content.as_mut().poll_frame(cx)).await;
+            let Some(Ok(frame)) = frame else {
+                return Ok(parser.finish()?);
+            };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            parser.push(data);
+            while let Some(capsule) = parser.next_capsule()? {
+                match capsule.kind {
+                    CapsuleType::DATAGRAM => {
+                        let device = &*self.tunnels.device;
+                        self.link.receive(&capsule.value, device, &accept);
+                    }
+                    ADDRESS_REQUEST => {
+                        let requested = address::decode_request(&capsule.value)?;
+                        let answer = answers(&requested, self.lease.addresses());
+                        self.link.capsules.send(&address::assign(&answer)).await;
+                    }
+                    // Networks behind clients are not routed to; what is malformed is refused nevertheless.
+                    ROUTE_ADVERTISEMENT => drop(route::decode(&capsule.value)?),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let clients = &self.tunnels.clients;
+        let mut clients = clients.write().unwrap_or_else(PoisonError::into_inner);
+        for address in self.lease.addresses() {
+            clients.remove(address);
+        }
+    }
+}
+
+/// Whether a packet of a client passes.
+fn accept(header: &Header, assigned: &[IpAddr], ranges: &[Range]) -> Result<(), Dropped> {
+    if !assigned.contains(&header.source) {
+        return Err(match is_routable(header.source) {
+            true => Dropped::ForgedSource,
+            false => Dropped::Unroutable,
+        });
+    }
+    if !is_routable(header.destination) {
+        return Err(Dropped::Unroutable);
+    }
+    match ranges.iter().any(|range| range.allows(header)) {
+        true => Ok(()),
+        false => Err(Dropped::NoRoute),
+    }
+}
+
+fn assigned(request: u64, address: IpAddr) -> Address {
+    Address {
+        request,
+        prefix: address.into(),
+    }
+}
+
+/// All addresses of a client, each with the number of the first request that it answers; and an address of zeros for the
+/// requests that are refused (RFC 9484, section 4.7.1).
+fn answers(requested: &[Address], addresses: &[IpAddr]) -> Vec<Address> {
+    let mut answers: Vec<_> = addresses
+        .iter()
+        .map(|address| assigned(0, *address))
+        .collect();
+    for request in requested {
+        let wanted = request.prefix.addr();
+        let is_answer = |answer: &&mut Address| {
+            answer.request == 0 && answer.prefix.addr().is_ipv4() == wanted.is_ipv4()
+        };
+        match answers.iter_mut().find(is_answer) {
+            Some(answer) => answer.request = request.request,
+            None => {
+                let zeros: IpAddr = match wanted {
+                    IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+                    IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+                };
+                answers.push(assigned(request.request, zeros));
+            }
+        }
+    }
+    answers
+}
+
+/// Why a request is refused.
+#[derive(Debug)]
+enum Refusal {
+    /// It asks for something else.
+    NoTunnel,
+    /// It has no valid token.
+    Unauthorized,
+    /// The path is not answered.
+    Target(String),
+    /// There are no datagrams on its connection.
+    NoDatagrams,
+    /// It asks for destinations that are not allowed.
+    Forbidden,
+    /// There is no address for it.
+    NoAddress(LeaseError),
+}
+
+impl Refusal {
+    fn response(self) -> Response<Body> {
+        let (status, text) = match &self {
+            Self::NoTunnel => (StatusCode::NOT_FOUND, String::new()),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, String::new()),
+            Self::Target(why) => (StatusCode::BAD_REQUEST, why.clone()),
+            Self::NoDatagrams => (
+                StatusCode::BAD_REQUEST,
+                "a tunnel needs HTTP/3 with SETTINGS_H3_DATAGRAM".to_owned(),
+            ),
+            Self::Forbidden => (
+                StatusCode::FORBIDDEN,
+                "this server does not carry packets there".to_owned(),
+            ),
+            Self::NoAddress(why @ LeaseError::UserLimit(_)) => {
+                (StatusCode::TOO_MANY_REQUESTS, why.to_string())
+            }
+            Self::NoAddress(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
+        };
+        let mut response = Response::new(Body::full(text));
+        *response.status_mut() = status;
+        let fields = response.headers_mut();
+        match self {
+            Self::Unauthorized => {
+                fields.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::NoAddress(_) => {
+                fields.insert(RETRY_AFTER, HeaderValue::from_static("10"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl MetricsSource for Tunnels {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let name = "marline_tunnel_clients";
+        metric_head(out, name, "gauge", "Clients that have addresses now.")?;
+        writeln!(out, "{name} {}", self.config.pool.leases())?;
+        let carried = [
+            ("to_client", self.counters.sent()),
+            ("from_client", self.counters.received()),
+        ];
+        let name = "marline_tunnel_packets_total";
+        metric_head(out, name, "counter", "IP packets that were carried.")?;
+        for (direction, Carried { packets, .. }) in carried {
+            writeln!(out, "{name}{{direction=\"{direction}\"}} {packets}")?;
+        }
+        let name = "marline_tunnel_bytes_total";
+        metric_head(
+            out,
+            name,
+            "counter",
+            "Bytes of IP packets that were carried.",
+        )?;
+        for (direction, Carried { bytes, .. }) in carried {
+            writeln!(out, "{name}{{direction=\"{direction}\"}} {bytes}")?;
+        }
+        let name = "marline_tunnel_dropped_packets_total";
+        metric_head(
+            out,
+            name,
+            "counter",
+            "IP packets that were dropped, by the reason.",
+        )?;
+        for why in Dropped::ALL {
+            let (reason, dropped) = (why.name(), self.counters.dropped(why));
+            writeln!(out, "{name}{{reason=\"{reason}\"}} {dropped}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Tunnels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tunnels")
+            .field("config", &self.config)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::tests::udp;
+
+    fn nets(texts: &[&str]) -> Vec<IpNet> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_client_sends_from_its_own_addresses_only() {
+        let assigned: Vec<IpAddr> = vec!["10.0.0.2".parse().unwrap(), "fd00::2".parse().unwrap()];
+        let ranges = ranges(&nets(&["0.0.0.0/0", "::/0"]), &Scope::default());
+        let verdict = |source: &str, destination: &str| {
+            let header = Header::parse(&udp(source, destination, 0)).unwrap();
+            accept(&header, &assigned, &ranges).err()
+        };
+        assert_eq!(verdict("10.0.0.2", "192.0.2.1"), None);
+        assert_eq!(verdict("fd00::2", "2001:db8::1"), None);
+        for (source, destination, expected) in [
+            ("10.0.0.3", "192.0.2.1", Dropped::ForgedSource),
+            ("fd00::3", "2001:db8::1", Dropped::ForgedSource),
+            ("127.0.0.1", "192.0.2.1", Dropped::Unroutable),
+            ("fe80::1", "2001:db8::1", Dropped::Unroutable),
+            ("10.0.0.2", "127.0.0.1", Dropped::Unroutable),
+            ("10.0.0.2", "255.255.255.255", Dropped::Unroutable),
+            ("fd00::2", "ff02::1", Dropped::Unroutable),
+            ("fd00::2", "::1", Dropped::Unroutable),
+        ] {
+            assert_eq!(
+                verdict(source, destination),
+                Some(expected),
+                "{source} {destination}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_scope_allows_what_it_has_in_common_with_the_destinations() {
+        let destinations = nets(&["10.0.0.0/8", "2001:db8::/32"]);
+        let prefixes = |target: &str| {
+            let scope = Scope {
+                target: Some(target.parse().unwrap()),
+                protocol: None,
+            };
+            let ranges = ranges(&destinations, &scope);
+            ranges.iter().flat_map(Range::prefixes).collect::<Vec<_>>()
+        };
+        assert_eq!(prefixes("10.1.0.0/16"), nets(&["10.1.0.0/16"]));
+        assert_eq!(prefixes("0.0.0.0/0"), nets(&["10.0.0.0/8"]));
+        assert_eq!(prefixes("192.0.2.0/24"), []);
+    }
+
+    #[test]
+    fn requests_for_addresses_are_answered_with_all_that_are_assigned() {
+        let addresses: Vec<IpAddr> = vec!["10.0.0.2".parse().unwrap()];
+        let request = |request, prefix: &str| Address {
+            request,
+            prefix: prefix.parse().unwrap(),
+        };
+        let requested = [
+            request(4, "0.0.0.0/32"),
+            request(5, "::/128"),
+            request(6, "0.0.0.0/32"),
+        ];
+        let expected = [
+            request(4, "10.0.0.2/32"),
+            request(5, "::/128"),
+            request(6, "0.0.0.0/32"),
+        ];
+        assert_eq!(answers(&requested, &addresses), expected);
+        assert_eq!(answers(&[], &addresses), [request(0, "10.0.0.2/32")]);
+    }
+}

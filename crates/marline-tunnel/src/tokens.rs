@@ -1,0 +1,240 @@
+//! The users of a server, who prove by a token who they are.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use marline::Sha256;
+use subtle::ConstantTimeEq;
+
+/// Bytes of a token, which is random: nobody guesses one of 256 bits, nor finds one by its hash.
+const TOKEN_BYTES: usize = 32;
+
+/// Bytes of a file of tokens: some 10,000 users.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Users, and the hashes of their tokens.
+///
+/// The file has a line for each token: the name of the user, and the SHA-256 of the token in hexadecimal digits. A user may
+/// have several. Empty lines, and those that begin with `#`, are comments.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    user: Arc<str>,
+    hash: [u8; 32],
+}
+
+/// A new token, to be given to its user.
+pub struct Token {
+    text: String,
+}
+
+/// Why there are no tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TokensError {
+    /// The file cannot be read.
+    #[error("cannot read the tokens in {}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: std::io::Error,
+    },
+    /// A line is neither a comment nor a user with a hash.
+    #[error(
+        "{}:{line}: not a user and the SHA-256 of a token; `marline tunnel token NAME` prints such a line",
+        path.display()
+    )]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+    },
+    /// Two lines have the same hash.
+    #[error("{}:{line}: the token of an earlier line", path.display())]
+    Repeated {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+    },
+    /// There is no user: everybody would be refused.
+    #[error("{} has no user; add the line that `marline tunnel token NAME` prints", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Tokens {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// See [`TokensError`].
+    pub fn read(path: &Path) -> Result<Self, TokensError> {
+        let text = marline_http::read_regular_file(path, MAX_FILE_BYTES)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
+            .map_err(|cause| TokensError::File {
+                path: path.to_owned(),
+                cause,
+            })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of the file `path`.
+    fn parse(text: &str, path: &Path) -> Result<Self, TokensError> {
+        let path = || path.to_owned();
+        let mut known = HashSet::new();
+        let mut entries = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let number = index + 1;
+            let entry = entry(line).ok_or(TokensError::Line {
+                path: path(),
+                line: number,
+            })?;
+            if !known.insert(entry.hash) {
+                return Err(TokensError::Repeated {
+                    path: path(),
+                    line: number,
+                });
+            }
+            entries.push(entry);
+        }
+        match entries.is_empty() {
+            true => Err(TokensError::Empty { path: path() }),
+            false => Ok(Self { entries }),
+        }
+    }
+
+    /// The user with this token. It takes the same time whoever has it, and whether anyone has.
+    pub fn user_of(&self, token: &str) -> Option<&str> {
+        let hash = Sha256::of(token.as_bytes());
+        let mut found = None;
+        for entry in &self.entries {
+            if bool::from(entry.hash.ct_eq(&hash)) {
+                found = Some(&*entry.user);
+            }
+        }
+        found
+    }
+}
+
+/// The line of a user.
+fn entry(line: &str) -> Option<Entry> {
+    let mut words = line.split_ascii_whitespace();
+    let (user, digits, None) = (words.next()?, words.next()?, words.next()) else {
+        return None;
+    };
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(Entry {
+        user: user.into(),
+        hash,
+    })
+}
+
+impl Token {
+    /// A random token.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random() -> Result<Self, std::io::Error> {
+        let mut bytes = [0; TOKEN_BYTES];
+        let provider = marline::default_crypto_provider();
+        let filled = provider.secure_random.fill(&mut bytes);
+        filled.map_err(|_| std::io::Error::other("the system has no random numbers"))?;
+        Ok(Self {
+            text: URL_SAFE_NO_PAD.encode(bytes),
+        })
+    }
+
+    /// The token, as the user gives it.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The line of `user` for the file of the server.
+    pub fn line(&self, user: &str) -> String {
+        let hash = Sha256::of(self.text.as_bytes());
+        let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{user} {digits}")
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let users = self.entries.iter().map(|entry| &entry.user);
+        f.debug_set().entries(users).finish()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Tokens, TokensError> {
+        Tokens::parse(text, Path::new("tokens"))
+    }
+
+    #[test]
+    fn a_token_shows_its_user() {
+        let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
+        let text = format!("# users\n\n{}\n {} \n", a.line("anna"), b.line("bob"));
+        let tokens = parse(&text).unwrap();
+        assert_eq!(tokens.user_of(a.as_str()), Some("anna"));
+        assert_eq!(tokens.user_of(b.as_str()), Some("bob"));
+        for other in ["", "x", &a.line("anna"), &a.as_str()[1..]] {
+            assert_eq!(tokens.user_of(other), None);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let line = Token::random().unwrap().line("anna");
+        let hash = line.split(' ').nth(1).unwrap();
+        for text in [
+            "anna",
+            &format!("anna {hash} x"),
+            &format!("anna {}", &hash[1..]),
+            &line.replace(hash, &"é".repeat(32)),
+        ] {
+            let error = parse(&format!("#\n{text}")).unwrap_err();
+            assert!(error.to_string().starts_with("tokens:2: "), "{error}");
+        }
+        let repeated = parse(&format!("{line}\nbob {hash}")).unwrap_err();
+        assert!(matches!(repeated, TokensError::Repeated { line: 2, .. }));
+        assert!(matches!(parse("# none\n"), Err(TokensError::Empty { .. })));
+    }
+
+    #[test]
+    fn tokens_are_not_shown() {
+        let token = Token::random().unwrap();
+        let tokens = parse(&token.line("anna")).unwrap();
+        assert_eq!(format!("{tokens:?}"), "{\"anna\"}");
+        assert!(!format!("{token:?}").contains(token.as_str()));
+    }
+}
