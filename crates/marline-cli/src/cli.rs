@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::flow;
 use crate::{check, completions, gateway, get, man, proxy, qlog, reference, serve, top};
 #[cfg(target_os = "linux")]
-use crate::{demo, lab};
+use crate::{demo, lab, tunnel};
 
 /// Web content over lossy, jittery and changing links.
 ///
@@ -36,6 +36,8 @@ pub(crate) enum Verb {
     Top(top::Arguments),
     Get(Box<get::Arguments>),
     Gateway(gateway::Arguments),
+    #[cfg(target_os = "linux")]
+    Tunnel(tunnel::Arguments),
     #[cfg(target_os = "linux")]
     Demo(demo::Arguments),
     #[cfg(target_os = "linux")]

@@ -45,6 +45,8 @@ pub mod testing;
 mod tls;
 mod top;
 mod transport;
+#[cfg(target_os = "linux")]
+mod tunnel;
 mod usage;
 mod values;
 mod workers;
@@ -80,6 +82,8 @@ pub fn main() -> ExitCode {
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => check::run(arguments),
         Verb::Get(arguments) => in_runtime(get::run(*arguments)),
+        #[cfg(target_os = "linux")]
+        Verb::Tunnel(arguments) => tunnel::run(arguments),
         #[cfg(target_os = "linux")]
         Verb::Demo(arguments) => demo::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// The directory that was given cannot be used, or a file in either is not what it should be.
-pub(super) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, Failure> {
+pub(crate) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, Failure> {
     let runtime = TokioRuntime::current()
         .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
     let unix_time = runtime.unix_time();

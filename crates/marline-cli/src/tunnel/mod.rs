@@ -1,0 +1,57 @@
+//! `marline tunnel`.
+
+mod down;
+mod serve;
+mod token;
+mod up;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::in_runtime;
+
+/// The port of tunnels, that of `marline serve`.
+const PORT: u16 = 4433;
+
+/// The network device of a client.
+const CLIENT_DEVICE: &str = "marline0";
+
+/// Use several networks as one for all programs: packets go through a server of yours
+///
+/// They go over QUIC (CONNECT-IP, RFC 9484), on the best network; connections stay open while networks come and go. Needs root.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline tunnel token anna --tokens tokens > anna.token\n  \
+    marline tunnel serve --tokens tokens --nat\n  \
+    marline tunnel up server.example.org --token-file anna.token --path wlan0 --path wwan0")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Up(Box<up::Arguments>),
+    Down(down::Arguments),
+    Serve(Box<serve::Arguments>),
+    Token(token::Arguments),
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.action {
+        Action::Up(arguments) => in_runtime(up::run(*arguments)),
+        Action::Down(arguments) => in_runtime(down::run(arguments)),
+        Action::Serve(arguments) => in_runtime(serve::run(*arguments)),
+        Action::Token(arguments) => token::run(&arguments),
+    }
+}
+
+/// A name that Linux allows for a network device.
+fn device_name(text: &str) -> Result<String, String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = !text.is_empty() && text.len() < 16 && text.chars().all(is_allowed);
+    match is_name && text != "." && text != ".." {
+        true => Ok(text.to_owned()),
+        false => Err("write 1 to 15 letters, digits, or - _ .".to_owned()),
+    }
+}

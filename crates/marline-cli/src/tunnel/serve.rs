@@ -1,0 +1,244 @@
+//! `marline tunnel serve`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use marline_http::server::{
+    AlsoListen, Handle, Identity, Protocols, Server, ServerConfig, StateDirectory,
+    raise_open_file_limit,
+};
+use marline_tunnel::gateway::{Gateway, GatewayConfig};
+use marline_tunnel::ipnet::IpNet;
+use marline_tunnel::pool::Pool;
+use marline_tunnel::server::{self as tunnel, Tunnels};
+use marline_tunnel::tokens::Tokens;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::up::network;
+use super::{PORT, device_name};
+use crate::failure::{Failure, print_message};
+use crate::listen::{Listen, MetricsListen};
+use crate::server::state;
+use crate::transport::TransportFlags;
+
+/// The network device of a server.
+const DEVICE: &str = "marline-tunnel";
+
+/// The prefixes of addresses without --pool: of 10.0.0.0/8 one that few networks have, and a unique local one of IPv6.
+const POOL: [&str; 2] = ["10.77.0.0/24", "fd77:6d61:726c::/64"];
+
+/// The largest packet without --mtu: what most paths carry in a datagram.
+const MTU: u16 = 1400;
+
+/// Serve tunnels: pass packets of clients on to other networks
+///
+/// Users with a token reach what this machine reaches, its own services included, unless --allow restricts that. The kernel has to
+/// forward packets. Without --nat, the networks behind have to route the pool to this machine.
+///
+/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    marline tunnel serve --tokens tokens --nat\n  \
+    marline tunnel serve --tokens tokens --cert chain.pem --key key.pem --pool 192.0.2.0/26 --pool 2001:db8:77::/64\n  \
+    marline tunnel serve --tokens tokens --allow 10.0.0.0/8")]
+pub(crate) struct Arguments {
+    /// The file of users, to which `tunnel token` appends
+    #[arg(long, value_name = "FILE")]
+    tokens: PathBuf,
+
+    /// The address to listen on, UDP [default: :4433, all addresses]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<Listen>,
+
+    /// The certificate chain in PEM [default: a self-signed certificate]
+    ///
+    /// The self-signed certificate is kept in the state directory, and how to trust it is printed.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+
+    /// The certificate's private key in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+
+    /// The name or address of this machine in its self-signed certificate; repeatable
+    #[arg(long, value_name = "NAME", conflicts_with = "cert")]
+    name: Vec<String>,
+
+    /// Keep keys, sessions and the self-signed certificate in DIR
+    ///
+    /// It is created if it does not exist. With it, clients of a restarted server are reset at once and resume their sessions.
+    /// Without this flag it is $STATE_DIRECTORY, $XDG_STATE_HOME/marline or ~/.local/state/marline.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+
+    /// The prefix of clients' addresses, one of IPv4, one of IPv6, or both [default: 10.77.0.0/24 and fd77:6d61:726c::/64]
+    #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
+    pool: Vec<IpNet>,
+
+    /// Give packets of clients the address of this machine, with nftables
+    #[arg(long)]
+    nat: bool,
+
+    /// Let clients reach these addresses only; repeatable [default: all]
+    #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
+    allow: Vec<IpNet>,
+
+    /// Tunnels of one user at a time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    per_user: u16,
+
+    /// The largest packet to clients, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = MTU)]
+    mtu: u16,
+
+    /// The name of the network device
+    ///
+    /// By default, it is marline0 for clients, and marline-tunnel for a server.
+    #[arg(long, value_name = "NAME", value_parser = device_name)]
+    device: Option<String>,
+
+    /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
+    ///
+    /// A port alone, as :9100, is that of this host alone; write *:9100 for all addresses. Others are written as those of --listen.
+    #[arg(long, value_name = "ADDR:PORT")]
+    metrics: Option<MetricsListen>,
+
+    #[command(flatten)]
+    transport: TransportFlags,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    raise_open_file_limit();
+    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+    let listening = |kind| {
+        signal(kind).map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))
+    };
+    let (terminate, interrupt) = (
+        listening(SignalKind::terminate())?,
+        listening(SignalKind::interrupt())?,
+    );
+    let tokens = Tokens::read(&arguments.tokens).map_err(|error| failed(&error))?;
+    let pool = pool(&arguments)?;
+    let gateway = GatewayConfig {
+        device: arguments.device.clone().unwrap_or(DEVICE.to_owned()),
+        mtu: arguments.mtu,
+        nat: arguments.nat,
+    };
+    let gateway = Gateway::open(&gateway, &pool).map_err(|error| failed(&error))?;
+    let tunnels = Tunnels::new(
+        tunnel::ServerConfig {
+            tokens,
+            pool,
+            destinations: destinations(&arguments),
+        },
+        gateway.device(),
+    );
+    let server = Server::bind(config(&arguments, &tunnels)?);
+    let server = server.await.map_err(|error| failed(&error))?;
+    for address in server.metrics_addrs() {
+        print_message(&format!("metrics on http://{address}/metrics"));
+    }
+    for address in server.local_addrs() {
+        print_message(&format!("listening on https://{address}"));
+    }
+    tokio::spawn(stop(server.handle(), terminate, interrupt));
+    let served = tokio::select! {
+        gone = tunnels.run() => match gone {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::Failed(format!("the network device is gone: {error}"))),
+        },
+        served = server.run() => served.map_err(|error| failed(&error)),
+    };
+    drop(gateway);
+    served
+}
+
+/// Stops the server at the first signal, without waiting for tunnels, which do not end by themselves.
+async fn stop(handle: Handle, mut terminate: Signal, mut interrupt: Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    handle.shut_down();
+    handle.hurry();
+}
+
+fn pool(arguments: &Arguments) -> Result<Arc<Pool>, Failure> {
+    let given = &arguments.pool;
+    let default = POOL.iter().filter_map(|text| text.parse().ok());
+    let prefixes: Vec<IpNet> = match given.is_empty() {
+        true => default.collect(),
+        false => given.clone(),
+    };
+    Pool::new(&prefixes, arguments.per_user.into())
+        .map_err(|error| Failure::Usage(format!("--pool: {error}")))
+}
+
+fn destinations(arguments: &Arguments) -> Vec<IpNet> {
+    match arguments.allow.is_empty() {
+        true => [IpNet::V4(Default::default()), IpNet::V6(Default::default())].into(),
+        false => arguments.allow.clone(),
+    }
+}
+
+fn config(arguments: &Arguments, tunnels: &Arc<Tunnels>) -> Result<ServerConfig, Failure> {
+    let listen = arguments.listen.unwrap_or(Listen::everywhere(PORT));
+    let state = state::open(arguments.state.as_deref())?;
+    let identity = identity(arguments, listen.first.ip(), state.as_deref())?;
+    let mut config = ServerConfig::new(listen.first, identity, tunnels.site());
+    // Its keys let clients of a restarted server know at once.
+    config.state = state;
+    config
+        .also_listen
+        .extend(listen.also.map(AlsoListen::IfPresent));
+    config.protocols = Protocols {
+        http1: false,
+        http2: false,
+        http3: true,
+        cleartext: false,
+        tunnels: true,
+    };
+    let metrics = arguments.metrics.map(MetricsListen::addresses);
+    config.metrics = metrics.map(|listen| listen.first);
+    config
+        .also_metrics
+        .extend(metrics.and_then(|listen| listen.also));
+    config.more_metrics = vec![Arc::clone(tunnels) as _];
+    config.qlog = arguments.transport.qlog_directory()?;
+    let mut transport = arguments.transport.config()?;
+    // Whether there are several paths is the choice of clients.
+    transport.multipath.get_or_insert_default();
+    tunnel::set_transport(&mut transport);
+    config.quic.transport = transport.into();
+    Ok(config)
+}
+
+/// The certificate that was given, or the self-signed one of the state directory.
+fn identity(
+    arguments: &Arguments,
+    address: IpAddr,
+    state: Option<&StateDirectory>,
+) -> Result<Identity, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+    if let (Some(cert), Some(key)) = (&arguments.cert, &arguments.key) {
+        return Identity::from_pem_files(cert, key).map_err(|error| failed(&error));
+    }
+    let mut names = vec!["localhost".to_owned()];
+    if !address.is_unspecified() {
+        names.push(address.to_string());
+    }
+    names.extend(arguments.name.iter().cloned());
+    let Some(state) = state else {
+        return Identity::self_signed(names).map_err(|error| failed(&error));
+    };
+    let identity = state.self_signed(&names).map_err(|error| failed(&error))?;
+    let path = state.certificate_path();
+    print_message(&format!(
+        "self-signed certificate for {}; clients need a copy of {}: marline tunnel up --cacert FILE",
+        names.join(", "),
+        path.display()
+    ));
+    Ok(identity)
+}

@@ -1,0 +1,49 @@
+//! `marline tunnel token`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use marline_tunnel::tokens::Token;
+
+use crate::failure::Failure;
+
+/// Make a token for a user of a server
+///
+/// Prints the token, and appends its hash to the file that `tunnel serve --tokens` reads.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:\n  marline tunnel token anna --tokens tokens > anna.token")]
+pub(crate) struct Arguments {
+    /// The user
+    #[arg(value_name = "NAME", value_parser = user_name)]
+    name: String,
+
+    /// The server's file of tokens
+    #[arg(long, value_name = "FILE")]
+    tokens: PathBuf,
+}
+
+fn user_name(text: &str) -> Result<String, String> {
+    let is_word = text.chars().all(|c| c.is_ascii_graphic()) && !text.starts_with('#');
+    match is_word && !text.is_empty() && text.len() <= 64 {
+        true => Ok(text.to_owned()),
+        false => Err("write at most 64 letters, digits and signs, without spaces".to_owned()),
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let token = Token::random().map_err(|error| Failure::Failed(error.to_string()))?;
+    append(arguments, &token.line(&arguments.name)).map_err(|error| {
+        let path = arguments.tokens.display();
+        Failure::Failed(format!("cannot write {path}: {error}"))
+    })?;
+    outln!("{}", token.as_str());
+    Ok(())
+}
+
+fn append(arguments: &Arguments, line: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.append(true).create(true).open(&arguments.tokens)?;
+    file.write_all(format!("{line}\n").as_bytes())
+}

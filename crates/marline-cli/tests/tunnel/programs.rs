@@ -1,0 +1,116 @@
+//! The programs of the command, each in a namespace.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use marline_lab::emu::Namespace;
+
+use crate::{STEP, until};
+
+/// A running program, whose messages are read.
+pub(crate) struct Program {
+    child: Child,
+    messages: Arc<Mutex<Vec<String>>>,
+}
+
+/// Runs a verb of `marline tunnel` to its end.
+pub(crate) fn run<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> (ExitStatus, String) {
+    let mut command = marline(arguments);
+    let output = namespace.inside(|| command.output()).unwrap().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status, messages)
+}
+
+/// Standard output of a verb of `marline tunnel`.
+pub(crate) fn printed<A: AsRef<OsStr>>(arguments: &[A]) -> String {
+    let output = marline(arguments).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn marline<A: AsRef<OsStr>>(arguments: &[A]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
+    command.arg("tunnel").args(arguments).stdin(Stdio::null());
+    command.env_remove("MARLINE_TUNNEL_TOKEN");
+    command
+}
+
+impl Program {
+    /// Starts a verb of `marline tunnel`.
+    pub(crate) fn start<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> Self {
+        let mut command = marline(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = namespace.inside(|| command.spawn()).unwrap().unwrap();
+        let messages = Arc::<Mutex<Vec<String>>>::default();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let keeping = Arc::clone(&messages);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                keeping.lock().unwrap().push(line);
+            }
+        });
+        Self { child, messages }
+    }
+
+    /// How many messages have `text`.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        let messages = self.messages.lock().unwrap();
+        messages.iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// Waits until there are `count` messages with `text`.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str, count: usize) {
+        let began = Instant::now();
+        while self.count(text) < count {
+            let is_late = began.elapsed() > STEP;
+            assert!(
+                !is_late && self.child.try_wait().unwrap().is_none(),
+                "no {text:?}: {self:?}"
+            );
+            std::thread::sleep(crate::PAUSE);
+        }
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits until it has ended.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        until("the program has ended", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.messages.lock().unwrap().fmt(f)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            println!("{self:#?}");
+        }
+    }
+}
+
+/// The text of a path.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

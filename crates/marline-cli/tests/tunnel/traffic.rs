@@ -1,0 +1,160 @@
+//! What programs of the client exchange with the host behind the server.
+
+use std::io::{ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+
+use marline::Sha256;
+use marline_http::tcp::socket2::{Domain, Protocol, Socket, Type};
+use marline_lab::emu::Namespace;
+
+use crate::network::{HOST, Network};
+use crate::{PAUSE, until};
+
+/// The port of the host that sends each datagram's source back.
+const UDP_PORT: u16 = 7000;
+
+/// The port of the host that sends [`LENGTH`] bytes.
+const TCP_PORT: u16 = 7001;
+
+/// Bytes of a transfer.
+const LENGTH: usize = 6_000_000;
+
+/// The bytes of a transfer from this position on.
+fn fill(buffer: &mut [u8], position: usize) {
+    for (offset, byte) in buffer.iter_mut().enumerate() {
+        let at = position + offset;
+        *byte = (at ^ (at >> 8) ^ (at >> 16).wrapping_mul(31)) as u8;
+    }
+}
+
+/// Starts the services of the host, until the process ends.
+pub(crate) fn serve(network: &Network) {
+    for address in HOST.map(|address| address.parse::<IpAddr>().unwrap()) {
+        let sockets = || {
+            let udp = UdpSocket::bind((address, UDP_PORT)).unwrap();
+            let tcp = TcpListener::bind((address, TCP_PORT)).unwrap();
+            (udp, tcp)
+        };
+        let (udp, tcp) = network.host.inside(sockets).unwrap();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2000];
+            while let Ok((_, peer)) = udp.recv_from(&mut buffer) {
+                let _ = udp.send_to(peer.ip().to_string().as_bytes(), peer);
+            }
+        });
+        std::thread::spawn(move || {
+            for stream in tcp.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || send(stream));
+            }
+        });
+    }
+}
+
+fn send(mut stream: TcpStream) {
+    let mut buffer = vec![0; 50_000];
+    for position in (0..LENGTH).step_by(buffer.len()) {
+        fill(&mut buffer, position);
+        if stream.write_all(&buffer).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until the host answers an echo request to each of its addresses.
+#[track_caller]
+pub(crate) fn ping(namespace: &Arc<Namespace>) {
+    for address in HOST.map(|address| address.parse::<IpAddr>().unwrap()) {
+        let (domain, protocol, kinds) = match address {
+            IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, [8, 0]),
+            IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6, [128, 129]),
+        };
+        let open = || Socket::new(domain, Type::DGRAM, Some(protocol));
+        let socket = namespace.inside(open).unwrap().unwrap();
+        socket.set_read_timeout(Some(10 * PAUSE)).unwrap();
+        until(&format!("{address} answers"), || {
+            let request = [kinds[0], 0, 0, 0, 0, 0, 0, 1, b'x'];
+            let sent = socket.send_to(&request, &SocketAddr::new(address, 0).into());
+            let mut answer = [MaybeUninit::uninit(); 100];
+            // Sending fails while there is no route.
+            sent.is_ok()
+                && socket
+                    .recv(&mut answer)
+                    .is_ok_and(|length| length == request.len())
+        });
+    }
+}
+
+/// The source of a datagram as the host sees it.
+#[track_caller]
+pub(crate) fn source(namespace: &Arc<Namespace>, host: &str) -> String {
+    let unspecified = if host.contains(':') {
+        "[::]:0"
+    } else {
+        "0.0.0.0:0"
+    };
+    let socket = namespace
+        .inside(|| UdpSocket::bind(unspecified))
+        .unwrap()
+        .unwrap();
+    socket.set_read_timeout(Some(10 * PAUSE)).unwrap();
+    let host = SocketAddr::new(host.parse().unwrap(), UDP_PORT);
+    let mut source = String::new();
+    until("a datagram is answered", || {
+        let mut buffer = [0; 100];
+        if socket.send_to(b"x", host).is_err() {
+            return false;
+        }
+        match socket.recv(&mut buffer) {
+            Ok(length) => {
+                source = String::from_utf8_lossy(&buffer[..length]).into_owned();
+                true
+            }
+            Err(error) => {
+                assert!(matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut
+                ));
+                false
+            }
+        }
+    });
+    source
+}
+
+/// Sends a datagram from an address that the tunnel does not have.
+pub(crate) fn send_forged(namespace: &Arc<Namespace>, source: &str) {
+    let socket = namespace
+        .inside(|| UdpSocket::bind((source, 0)))
+        .unwrap()
+        .unwrap();
+    socket.send_to(b"x", (HOST[0], UDP_PORT)).unwrap();
+}
+
+/// Receives all bytes from the host, and checks them; calls `half` when half of them have arrived.
+pub(crate) fn transfer(namespace: &Arc<Namespace>, host: &str, half: impl FnOnce()) {
+    let host = SocketAddr::new(host.parse().unwrap(), TCP_PORT);
+    let connect = || TcpStream::connect(host);
+    let mut stream = namespace.inside(connect).unwrap().unwrap();
+    stream.set_read_timeout(Some(crate::STEP)).unwrap();
+    let (mut received, mut hash, mut half) = (0, Sha256::new(), Some(half));
+    let mut buffer = vec![0; 50_000];
+    loop {
+        let length = stream.read(&mut buffer).unwrap();
+        if length == 0 {
+            break;
+        }
+        received += length;
+        hash.update(&buffer[..length]);
+        if received > LENGTH / 2
+            && let Some(half) = half.take()
+        {
+            half();
+        }
+    }
+    let mut whole = vec![0; LENGTH];
+    fill(&mut whole, 0);
+    assert_eq!(received, LENGTH);
+    assert_eq!(hash.finish(), Sha256::of(&whole));
+}
