@@ -165,6 +165,7 @@ peers:
 interop:
 	$(MAKE) -C interop peers
 	$(MAKE) -C interop test
+	$(MAKE) -C interop tunnel
 	$(MAKE) -C interop/bench quick
 	$(MAKE) -C interop run
 
