@@ -204,6 +204,10 @@ class Step:
     flags: str
     # Of curl, where that of `marline get` differs for a reason.
     curl_status: int | None = None
+    # Of `marline get`, where that is neither curl's nor that of an error page.
+    own_status: int | None = None
+    # Of `marline get` alone, where curl reads without an end.
+    alone: int | None = None
     compare: Callable[[bytes], bytes] = lambda out: out
     check: Callable[[Outcome], bool] = lambda _: True
     # Of `marline get` alone, where curl 7.88 falls short of its manual.
@@ -235,19 +239,35 @@ def known(directory: Path) -> None:
     (directory / "alt.txt").write_text('h2 127.0.0.1 1 h3 127.0.0.1 2 "20991231 00:00:00" 0 0\n')
 
 
+def variables(out: bytes) -> bytes:
+    """What curl says about a transfer as JSON, without what differs between versions and moments."""
+    content, _, text = out.partition(b"|")
+    found = json.loads(text)
+    names = "content_type errormsg exitcode filename_effective http_code method num_connects num_redirects redirect_url referer"
+    names += " remote_ip remote_port response_code scheme size_download size_upload url url_effective urlnum"
+    kept = {name: found[name] for name in names.split()}
+    kinds = {name: type(found[name]).__name__ for name in ("size_request", "speed_upload", "time_total", "local_port")}
+    return content + json.dumps([kept, kinds], sort_keys=True).encode()
+
+
+def header_variables(out: bytes) -> bytes:
+    fields = json.loads(out.partition(b"|")[2])
+    return json.dumps({name.lower(): fields[name] for name in ("content-type", "content-length")}).encode()
+
+
 def no_cookies_lines(out: bytes) -> bytes:
     return b"\n".join(line for line in out.splitlines() if line and not line.startswith(b"# "))
 
 
 ERROR = 22
 ROWS: list[tuple[str, list[Step] | str]] = [
-    ("-L", [Step("-L {url}/app/location/302"), Step("-L -d a=b {url}/app/location/303"), Step("-L -d a=b {url}/app/location/307"), Step("-L --max-redirs 3 {url}/app/loop"), Step("-L -H X-Own:1 {url}/app/location/301")]),
-    ("-d, -X, -T, -F", [Step("-d a=b -d c=d {url}/app/echo"), Step("-d @{dir}/in.txt {url}/app/echo"), Step("--data-binary @{dir}/in.txt {url}/app/echo"), Step("--data-raw @x {url}/app/echo"), Step("--data-urlencode n=é& {url}/app/echo"), Step('--json {"a":1} {url}/app/echo'), Step("-X DELETE {url}/app/echo"), Step("-G -d q=1 {url}/app/echo?p"), Step("-T {dir}/in.txt {url}/app/"), Step("-F a=b -F f=@{dir}/in.txt -F t=<{dir}/in.txt {url}/app/echo"), Step("-F f=@{dir}/in.txt;type=text/x;filename=n {url}/app/echo")]),
+    ("-L", [Step("-L {url}/app/location/302"), Step("-L -d a=b {url}/app/location/303"), Step("-L -d a=b {url}/app/location/307"), Step("-L --max-redirs 3 {url}/app/loop"), Step("-L -H X-Own:1 {url}/app/location/301"), Step("-L -X POST {url}/app/location/301"), Step("-L -X POST -d a=b {url}/app/location/302"), Step("-L -X POST -d a=b {url}/app/location/307")]),
+    ("-d, -X, -T, -F, --url-query", [Step("-d a=b -d c=d {url}/app/echo"), Step("-d @{dir}/in.txt {url}/app/echo"), Step("--data-binary @{dir}/in.txt {url}/app/echo"), Step("--data-raw @x {url}/app/echo"), Step("--data-urlencode n=é& {url}/app/echo"), Step("--data-urlencode n=a\\nb\\_c {url}/app/echo"), Step('--json {"a":1} {url}/app/echo'), Step("-X DELETE {url}/app/echo"), Step("-G -d q=1 {url}/app/echo?p"), Step("-T {dir}/in.txt {url}/app/"), Step("-F a=b -F f=@{dir}/in.txt -F t=<{dir}/in.txt {url}/app/echo"), Step("-F f=@{dir}/in.txt;type=text/x;filename=n {url}/app/echo"), Step("--url-query a=b\\_c {url}/app/echo?p"), Step("--url-query +x=%20y --url-query plain --url-query =1 -d a=b {url}/app/echo"), Step("--url-query q=1 -G -d a=b {url}/app/echo"), Step("--url-query q@{dir}/in.txt {url}/app/echo", compare=bytes.lower)]),
     ("-I, -i", [Step("-I {url}/a.txt", compare=fields), Step("-i {url}/a.txt", compare=fields)]),
     ("-v", [Step("-v {url}/a.txt", check=lambda one: b"> GET /a.txt" in one.err and b"< HTTP/" in one.err)]),
-    ("-w", [Step("-w %{http_code}|%{size_download}|%{url_effective}|%{content_type}|%{num_redirects}|%{method}|%{scheme}|%{remote_port}\\n {url}/a.txt"), Step("-L -w %{num_redirects}|%{response_code}|%header{content-type} {url}/app/location/302")]),
+    ("-w", [Step("-w %{http_code}|%{size_download}|%{url_effective}|%{content_type}|%{num_redirects}|%{method}|%{scheme}|%{remote_port}\\n {url}/a.txt"), Step("-L -w %{num_redirects}|%{response_code}|%header{content-type} {url}/app/location/302"), Step("-e http://r/ -w |%{json} {url}/a.txt", compare=variables), Step("-d a=b -w |%{json} {url}/app/echo", compare=variables), Step("-L -o file -w |%{json} {url}/app/location/301", compare=variables), Step("-w |%{header_json} {url}/a.txt", compare=header_variables)]),
     ("-O", [Step("-O {url}/a.txt"), Step("-O -J {url}/app/named"), Step("--output-dir sub --create-dirs -O {url}/a.txt")]),
-    ("-o, -o -, streaming", [Step("-o file {url}/big.bin"), Step("-o - {url}/big.bin"), Step("-o one -o two {url}/a.txt {url}/b.txt"), Step("{url}/a.txt {url}/b.txt")]),
+    ("-o, -o -, streaming", [Step("-o file {url}/big.bin"), Step("-o - {url}/big.bin"), Step("-o one -o two {url}/a.txt {url}/b.txt"), Step("{url}/a.txt {url}/b.txt"), Step("-o /dev/null {url}/a.txt {url}/b.txt"), Step("-o /dev/null {url}/n[1-3].txt")]),
     ("-k, -H", [Step("-H X-Own:1 {url}/app/echo"), Step("-H X-Own; {url}/app/echo"), Step("{url}/a.txt", insecure=False)]),
     ("-u, -b, -A, -e", [Step("-u me:secret -b a=b -A own/1 -e http://r/ {url}/app/echo"), Step("-b {dir}/jar {url}/app/echo")]),
     ("-c, --netrc", [Step("-c jar {url}/app/cookie", files=False), Step("-c - {url}/app/cookie", compare=no_cookies_lines), Step("--netrc-file {dir}/netrc {url}/app/echo")]),
@@ -263,6 +283,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("error bodies", [Step("{url}/app/status/404", curl_status=0), Step("-o file {url}/app/status/500", curl_status=0)]),
     ("-R", [Step("-R -o file {url}/a.txt", check=lambda one: one.times["file"] == 1_000_000_000)]),
     ("-Z", [Step("-Z -o one -o two {url}/a.txt {url}/b.txt")]),
+    ("--next, --fail-early, --proto, --stderr, -N", [Step("-H X-Own:1 {url}/app/echo --next -k -d a=b {url}/app/echo"), Step("-o one {url}/a.txt -: -k -o two {url}/b.txt"), Step("-s https://{closed}/ --next -k {url}/a.txt", curl_status=0, own_status=7, versions=["1.1"]), Step("--fail-early -o one -o two https://{closed}/ {url}/a.txt", versions=["1.1"]), Step("--fail-early -f -o one -o two {url}/app/status/404 {url}/a.txt"), Step("--fail-early -o one -o two {url}/a.txt {url}/b.txt"), Step("--proto =https {url}/a.txt"), Step("--proto =https {plain}/a.txt"), Step("--proto -https,ftp {plain}/a.txt"), Step("-L --proto-redir =http {url}/app/location/302"), Step("-L --proto =https --proto-redir all {url}/app/location/302"), Step("--proto-redir =http {url}/a.txt"), Step("--stderr messages -sS https://{closed}/", versions=["1.1"], files=False, check=lambda one: not one.err and one.files["messages"]), Step("--stderr - -sS https://{closed}/", versions=["1.1"], compare=lambda out: out[:0], check=lambda one: not one.err and one.out), Step("-N {url}/big.bin"), Step("--no-buffer {url}/a.txt")]),
     ("globbing", [Step("{url}/{a,b}.txt"), Step("-o got_#1 {url}/{a,b}.txt"), Step("-g {url}/{a}.txt", curl_status=0), Step("{url}/n[1-3].txt", compare=lambda out: out.replace(b"--_curl_--", b""))]),
     ("client certificate", [Step("--cert {dir}/cert.pem --key {dir}/key.pem {mutual}/app/echo", versions=["1.1"]), Step("-E {dir}/both.pem {mutual}/app/echo", versions=["1.1"])]),
     ("0-RTT across runs", "rustls does not let sessions be written to a file; within one run, they are resumed"),
@@ -276,7 +297,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("URL without scheme", [Step("{bare}/a.txt")]),
     ("user:password@", [Step("https://me:p%40ss@{bare}/app/echo")]),
     ("--interface, --unix-socket", [Step("--interface 127.0.0.1 {url}/a.txt"), Step("--interface lo {url}/a.txt"), Step("--unix-socket {dir}/socket http://h.test/app/echo", versions=["1.1"])]),
-    ("config file", [Step("-K {dir}/config")]),
+    ("config file", [Step("-K {dir}/config"), *[Step(f"{flag} {{url}}/a.txt", versions=["1.1"], alone=26) for flag in ("-K /dev/zero", "--netrc-file /dev/zero", "-H @/dev/zero", "-w @/dev/zero", "-b /dev/zero", "-d @/dev/zero")], *[Step(f"{flag} /dev/zero {{url}}/a.txt", versions=["1.1"], alone=0) for flag in ("--hsts", "--alt-svc")]]),
 ]
 
 
@@ -287,7 +308,7 @@ class Comparison:
     def run(self, program: list[str], step: Step, version: list[str]) -> Outcome:
         self.fresh += 1
         flags = self.place.fill(step.flags).replace("{fresh}", str(self.fresh)).split(" ")
-        flags = [flag.replace("\\n", "\n") for flag in flags]
+        flags = [flag.replace("\\n", "\n").replace("\\_", " ") for flag in flags]
         insecure = ["-k"] if step.insecure else []
         with tempfile.TemporaryDirectory() as name:
             directory = Path(name)
@@ -319,6 +340,10 @@ class Comparison:
             if name not in step.versions:
                 continue
             own = self.run([str(self.marline), "get"], step, flags)
+            if step.alone is not None:
+                if own.status != step.alone:
+                    found.append(f"HTTP/{name}: {step.flags}: status {own.status}: {own.err.decode()[-200:]}")
+                continue
             if name in CURL_VERSIONS or known is None:
                 known = self.run(["curl", "-sS"] if "-s" not in step.flags.split() else ["curl"], step, CURL_VERSIONS.get(name, []))
             found += [f"HTTP/{name}: {step.flags}: {text}" for text in compared(step, known, own)]
@@ -329,6 +354,7 @@ def compared(step: Step, curl: Outcome, own: Outcome) -> list[str]:
     found = []
     expected = curl.status if step.curl_status is None else step.curl_status
     wanted = ERROR if step.curl_status == 0 else curl.status
+    wanted = wanted if step.own_status is None else step.own_status
     if curl.status != expected or own.status != wanted:
         found.append(f"status {own.status}, of curl {curl.status}: {own.err.decode()[-200:]}")
     if step.compare(curl.out) != step.compare(own.out):

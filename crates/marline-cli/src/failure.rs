@@ -100,6 +100,7 @@ pub(crate) fn advice(error: &ClientError) -> Cow<'static, str> {
             "fetch it again, with -C - to continue after an interruption"
         }
         ClientError::TimeLimit { .. } => "allow more with --max-time",
+        ClientError::SchemeNotAllowed { .. } => "allow them with --proto or --proto-redir",
         ClientError::Scheme { .. } => "other schemes are for curl",
         ClientError::TooManyRedirects { .. } => "allow more with --max-redirs",
         ClientError::TooSlow { .. } => "allow more with --speed-time, or less with --speed-limit",

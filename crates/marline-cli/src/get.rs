@@ -3,6 +3,7 @@
 mod arguments;
 pub(crate) mod curl;
 mod data;
+mod file;
 mod glob;
 pub(crate) mod hints;
 mod netrc;
@@ -54,7 +55,45 @@ const BUNDLE: usize = 3;
 /// trips of slow start, where a second request costs as much time as it saves.
 const BUNDLE_SPLIT: u64 = 256 << 10;
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+/// Fetches what each of `lines`, which `--next` separates, asks for.
+pub(crate) async fn run(mut lines: Vec<Arguments>) -> Result<(), Failure> {
+    Arguments::share(&mut lines);
+    if let Some(path) = lines.iter().rev().find_map(|one| one.stderr.as_deref()) {
+        redirect_messages(path)?;
+    }
+    let mut failed = Ok(());
+    for arguments in lines {
+        let fails_early = arguments.transfer.fail_early;
+        match fetch(arguments).await {
+            Ok(()) => {}
+            Err(Failure::Status(status)) if !fails_early => failed = Err(Failure::Status(status)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    failed
+}
+
+/// Sends all that is written to standard error to a file, - is standard output.
+#[cfg(unix)]
+fn redirect_messages(path: &Path) -> Result<(), Failure> {
+    let redirected = match arguments::is_standard_output(path) {
+        true => nix::unistd::dup2_stderr(std::io::stdout()).map_err(Into::into),
+        false => std::fs::File::create(path)
+            .and_then(|file| nix::unistd::dup2_stderr(file).map_err(Into::into)),
+    };
+    redirected.map_err(|error: std::io::Error| {
+        let path = path.display();
+        Failure::Failed(format!("cannot write messages to {path}: {error}"))
+    })
+}
+
+#[cfg(not(unix))]
+fn redirect_messages(_path: &Path) -> Result<(), Failure> {
+    let message = "--stderr needs a system of Unix; redirect standard error with 2> instead";
+    Err(Failure::Usage(message.to_owned()))
+}
+
+async fn fetch(arguments: Arguments) -> Result<(), Failure> {
     let requests = arguments.request.requests()?;
     let targets = targets::targets(&arguments, &requests)?;
     let count = targets.len();
@@ -176,11 +215,13 @@ fn dump_headers(path: &Path, report: &Report) -> Result<(), Failure> {
 fn write_out(format: &str, report: &Report) -> Result<(), Failure> {
     let template = match format.strip_prefix('@') {
         None => format.to_owned(),
-        Some("-") => std::io::read_to_string(std::io::stdin()).unwrap_or_default(),
-        Some(file) => std::fs::read_to_string(file).map_err(|error| {
-            print_message(&format!("cannot read {file}: {error}"));
-            Failure::Status(curl::READ_ERROR)
-        })?,
+        Some(name) => {
+            let read = file::read_input_text(Path::new(name), file::MAX_SMALL);
+            read.map_err(|error| {
+                print_message(&format!("cannot read {name}: {error}"));
+                Failure::Status(curl::READ_ERROR)
+            })?
+        }
     };
     let write_out = WriteOut {
         template: &template,

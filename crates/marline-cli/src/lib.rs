@@ -51,6 +51,7 @@ mod usage;
 mod values;
 mod workers;
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,13 +62,17 @@ use crate::failure::Failure;
 
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
-    let arguments = match get::prepare::prepared(std::env::args_os().collect()) {
-        Ok(arguments) => arguments,
+    let lines = match get::prepare::prepared(std::env::args_os().collect()) {
+        Ok(lines) => lines,
         Err(failure) => return failure.report(),
     };
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let lines = lines.into_iter().map(Cli::try_parse_from);
+    let mut lines = match lines.collect::<Result<VecDeque<_>, _>>() {
+        Ok(lines) => lines,
         Err(error) => return usage::of_arguments(&error, &Cli::command()),
+    };
+    let Some(cli) = lines.pop_front() else {
+        return Failure::Usage("there are no arguments".to_owned()).report();
     };
     let done = match cli.verb {
         Verb::Serve(arguments) => {
@@ -81,7 +86,13 @@ pub fn main() -> ExitCode {
         }
         Verb::Top(arguments) => in_runtime(top::run(arguments)),
         Verb::Check(arguments) => check::run(arguments),
-        Verb::Get(arguments) => in_runtime(get::run(*arguments)),
+        Verb::Get(first) => {
+            let next = lines.into_iter().filter_map(|line| match line.verb {
+                Verb::Get(arguments) => Some(*arguments),
+                _ => None,
+            });
+            in_runtime(get::run([*first].into_iter().chain(next).collect()))
+        }
         #[cfg(target_os = "linux")]
         Verb::Tunnel(arguments) => tunnel::run(arguments),
         #[cfg(target_os = "linux")]

@@ -1,16 +1,18 @@
 //! HTTP Archive (HAR) 1.2: fetched objects and their times, as browsers export them.
 //!
-//! Header fields are not part of reports, so that those of requests and responses are empty, and sizes of headers unknown
-//! (-1). Connecting includes the handshake of TLS or QUIC.
+//! Archives are passed on: they have no header fields with credentials or cookies, as those that browsers export by default.
+//! Reports of pages have no header fields at all. Sizes of headers are unknown (-1). Connecting includes the handshake of TLS or QUIC.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
+use http::{HeaderMap, HeaderName};
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::client::{ConnectionReport, Report};
+use crate::client::{ConnectionReport, Exchange, Report};
 use crate::page::{Page, PageReport};
 
 /// An archive. It is serialized as the specification has it.
@@ -79,7 +81,7 @@ struct Empty {}
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct HarRequest {
-    method: &'static str,
+    method: String,
     url: String,
     http_version: &'static str,
     cookies: Vec<Field>,
@@ -99,7 +101,7 @@ struct HarResponse {
     headers: Vec<Field>,
     content: Content,
     #[serde(rename = "redirectURL")]
-    redirect_url: &'static str,
+    redirect_url: String,
     headers_size: i64,
     body_size: i64,
     /// As in Chromium's archives.
@@ -152,6 +154,7 @@ struct Fetched<'a> {
     end_s: f64,
     connection: Option<u64>,
     error: Option<&'a String>,
+    exchange: Option<&'a Exchange>,
 }
 
 impl Har {
@@ -177,6 +180,7 @@ impl Har {
                 end_s: report.end_s.unwrap_or(known_s),
                 connection: report.connection,
                 error: report.error.as_ref(),
+                exchange: None,
             })
         });
         let document = page.objects.iter().position(|o| o.discovered_by.is_none());
@@ -197,10 +201,12 @@ impl Har {
     /// A fetch, which started at `started` since 1970-01-01 UTC.
     pub fn of_fetch(report: &Report, started: Duration) -> Self {
         let fetched = report.objects.iter().map(|object| Fetched {
-            url: object.url.clone(),
+            url: object
+                .exchanges
+                .last()
+                .map_or_else(|| object.url.clone(), |last| last.uri.to_string()),
             status: object.status,
-            // Reports do not contain it.
-            mime_type: "",
+            mime_type: object.exchanges.last().map_or("", Exchange::content_type),
             bytes: object.bytes,
             known_s: object.start_s,
             resolved_s: None,
@@ -210,6 +216,7 @@ impl Har {
             end_s: object.end_s,
             connection: object.connection,
             error: object.error.as_ref(),
+            exchange: object.exchanges.last(),
         });
         let title = report.objects.first().map_or("", |object| &object.url);
         let timings = PageTimings {
@@ -294,26 +301,34 @@ fn entry(
         started_date_time: date(started, fetched.known_s),
         time: timings.total(),
         request: HarRequest {
-            method: "GET",
+            method: fetched
+                .exchange
+                .map_or_else(|| "GET".to_owned(), |one| one.method.to_string()),
             query_string: query(&fetched.url),
             url: fetched.url,
             http_version,
             cookies: Vec::new(),
-            headers: Vec::new(),
+            headers: fields(fetched.exchange.map(|one| &one.request)),
             headers_size: -1,
-            body_size: 0,
+            body_size: fetched
+                .exchange
+                .and_then(|one| i64::try_from(one.content_length.unwrap_or(0)).ok())
+                .unwrap_or(0),
         },
         response: HarResponse {
             status,
             status_text: reason.and_then(|r| r.canonical_reason()).unwrap_or(""),
             http_version,
             cookies: Vec::new(),
-            headers: Vec::new(),
+            headers: fields(fetched.exchange.map(|one| &one.response)),
             content: Content {
                 size: fetched.bytes,
                 mime_type: fetched.mime_type.to_owned(),
             },
-            redirect_url: "",
+            redirect_url: fetched
+                .exchange
+                .and_then(Exchange::redirect_url)
+                .unwrap_or_default(),
             headers_size: -1,
             body_size: i64::try_from(fetched.bytes).unwrap_or(-1),
             error: fetched.error.cloned(),
@@ -379,6 +394,20 @@ fn date(started: Duration, offset_s: f64) -> String {
     let at = i128::try_from((started + offset).as_nanos()).unwrap_or(i128::MAX);
     let at = OffsetDateTime::from_unix_timestamp_nanos(at).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     at.format(&Rfc3339).unwrap_or_default()
+}
+
+/// Header fields that may have secrets.
+const PRIVATE: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE];
+
+/// Header fields without secrets.
+fn fields(headers: Option<&HeaderMap>) -> Vec<Field> {
+    let all = headers.into_iter().flatten();
+    let shown = all.filter(|(name, _)| !PRIVATE.contains(name));
+    let shown = shown.map(|(name, value)| Field {
+        name: name.to_string(),
+        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+    });
+    shown.collect()
 }
 
 /// The fields of a query, not decoded.

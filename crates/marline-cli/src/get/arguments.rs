@@ -57,6 +57,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     url: Vec<String>,
 
+    /// Begin the flags of other URLs
+    // The arguments are divided before they are parsed.
+    #[arg(short = ':', long, hide_short_help = true)]
+    next: bool,
+
     /// Brackets and braces in URLs have no meaning
     #[arg(short = 'g', long, hide_short_help = true)]
     pub(super) globoff: bool,
@@ -112,6 +117,14 @@ pub(crate) struct Arguments {
     /// Print this about each object at the end, with variables as %{http_code}; @FILE for that of a file
     #[arg(short = 'w', long, value_name = "FORMAT")]
     pub(super) write_out: Option<String>,
+
+    /// As without this flag
+    #[arg(short = 'N', long, hide_short_help = true)]
+    no_buffer: bool,
+
+    /// Write messages to FILE, - is standard output
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(super) stderr: Option<PathBuf>,
 
     /// Print neither progress nor messages
     #[arg(short = 's', long)]
@@ -349,6 +362,23 @@ impl Arguments {
     /// Whether HTTP/1.1 is used where a server does not have HTTP/2.
     pub(super) fn or_http11(&self) -> bool {
         self.version.is_none()
+    }
+
+    /// Gives all of `lines` the flags that are of the whole command.
+    pub(super) fn share(lines: &mut [Self]) {
+        let any = |flag: fn(&Self) -> bool| lines.iter().any(flag);
+        let silent = any(|one| one.silent);
+        let show_error = any(|one| one.show_error);
+        let no_progress_meter = any(|one| one.no_progress_meter);
+        let verbose = any(|one| one.verbose);
+        let fail_early = any(|one| one.transfer.fail_early);
+        for line in lines {
+            line.silent = silent;
+            line.show_error = show_error;
+            line.no_progress_meter = no_progress_meter;
+            line.verbose = verbose;
+            line.transfer.fail_early = fail_early;
+        }
     }
 
     /// Whether a file is continued.

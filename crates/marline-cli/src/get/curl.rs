@@ -37,7 +37,7 @@ pub(crate) const REASONS: [(u8, &str); 25] = [
     (0, "every object arrived completely, with a status of 2xx"),
     (
         UNSUPPORTED_PROTOCOL,
-        "the scheme is neither `http` nor `https`; another failure",
+        "the scheme is not `http`, `https` or of `--proto`; another failure",
     ),
     (FAILED_INIT, "wrong usage; QUIC cannot be set up"),
     (URL_MALFORMAT, "the URL is malformed"),
@@ -98,7 +98,7 @@ pub(crate) fn status(error: &ClientError) -> u8 {
     }
     match error {
         ClientError::Url { .. } => URL_MALFORMAT,
-        ClientError::Scheme { .. } => UNSUPPORTED_PROTOCOL,
+        ClientError::Scheme { .. } | ClientError::SchemeNotAllowed { .. } => UNSUPPORTED_PROTOCOL,
         ClientError::Upload { .. } => READ_ERROR,
         ClientError::NotRepeatable { .. } => SEND_FAIL_REWIND,
         ClientError::TooManyRedirects { .. } => TOO_MANY_REDIRECTS,

@@ -1,6 +1,5 @@
 //! The content of requests by curl's flags: `-d` and its relatives, `-F`, `-T`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -10,6 +9,7 @@ use marline_http::client::{Form, FormField, Upload, UploadPart};
 use crate::failure::{Failure, print_message};
 use crate::get::REQUESTS;
 use crate::get::curl::READ_ERROR;
+use crate::get::file::{MAX_CONTENT, read_input};
 
 /// Flags with content. They keep their order, in which the content is sent.
 #[derive(Clone, Debug, Default)]
@@ -325,14 +325,7 @@ fn is_setting(text: &str) -> bool {
 
 /// The content of `file`; `-` is standard input.
 fn read(file: &str) -> Result<Vec<u8>, Failure> {
-    let read = match file {
-        "-" => {
-            let mut content = Vec::new();
-            let read = std::io::stdin().lock().read_to_end(&mut content);
-            read.map(|_| content)
-        }
-        file => std::fs::read(Path::new(file)),
-    };
+    let read = read_input(Path::new(file), MAX_CONTENT);
     read.map_err(|error| {
         print_message(&format!("cannot read {file}: {error}"));
         Failure::Status(READ_ERROR)
@@ -340,7 +333,7 @@ fn read(file: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// The content of `--data-urlencode`.
-fn encoded(text: &str) -> Result<Vec<u8>, Failure> {
+pub(super) fn encoded(text: &str) -> Result<Vec<u8>, Failure> {
     let (name, content) = match text.find(['=', '@']) {
         Some(at) if text.as_bytes()[at] == b'@' => (&text[..at], read(&text[at + 1..])?),
         Some(at) => (&text[..at], text.as_bytes()[at + 1..].to_vec()),
@@ -355,6 +348,7 @@ fn encoded(text: &str) -> Result<Vec<u8>, Failure> {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 encoded.push(byte.into());
             }
+            b' ' => encoded.push('+'),
             _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -388,7 +382,7 @@ mod tests {
             "--data-raw",
             "@y",
         ];
-        assert_eq!(query(&flags), "a=b%20c%26&x=1&@y");
+        assert_eq!(query(&flags), "a=b+c%26&x=1&@y");
         assert_eq!(
             query(&["--data-urlencode", "=é", "--data-urlencode", "plain"]),
             "%C3%A9&plain"

@@ -11,6 +11,7 @@ use marline_http::client::{
 use marline_http::server::Identity;
 
 use super::NETWORK;
+use super::file::MAX_LIST;
 use crate::duration::duration;
 use crate::failure::print_message;
 
@@ -92,7 +93,7 @@ fn file(flag: Option<&PathBuf>, default: &str) -> Option<PathBuf> {
 
 /// Writes a file whose first line is a comment, unless that is all, and there is none.
 fn write(path: &Path, text: &str) {
-    let known = std::fs::read_to_string(path).unwrap_or_default();
+    let known = super::file::read_text(path, MAX_LIST).unwrap_or_default();
     if text == known || known.is_empty() && text.lines().count() < 2 {
         return;
     }
@@ -106,7 +107,7 @@ impl NetworkFlags {
     /// The caches about servers, read from files.
     pub(super) fn caches(&self) -> Caches {
         // A file that cannot be read is as one that is missing.
-        let text = |file: &PathBuf| std::fs::read_to_string(file).unwrap_or_default();
+        let text = |file: &PathBuf| super::file::read_text(file, MAX_LIST).unwrap_or_default();
         let hsts_file = file(self.hsts.as_ref(), "hsts.txt");
         let alt_file = file(self.alt_svc.as_ref(), "alt-svc.txt");
         let (hsts, services) = (Hsts::default(), AltServices::default());

@@ -1,4 +1,4 @@
-//! The arguments of `get` before they are parsed: configuration files, and the two meanings of `--json`.
+//! The arguments of `get` before they are parsed: configuration files, `--next`, and the two meanings of `--json`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, print_message};
 use crate::get::curl::READ_ERROR;
+use crate::get::file;
 
 /// Files that name each other, at most.
 const MAX_DEPTH: usize = 8;
 
-/// `arguments`, those of the process, with those of configuration files if they are of `get`.
+/// `arguments`, those of the process, with those of configuration files if they are of `get`; each `--next` begins those of
+/// another command line, which has the same verb.
 ///
 /// # Errors
 /// A configuration file cannot be read, or is malformed.
-pub(crate) fn prepared(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn prepared(arguments: Vec<OsString>) -> Result<Vec<Vec<OsString>>, Failure> {
     if arguments.get(1).is_none_or(|verb| verb != "get") {
-        return Ok(arguments);
+        return Ok(vec![arguments]);
     }
     let (verb, own) = arguments.split_at(2);
     let is_alone = own
@@ -28,7 +30,13 @@ pub(crate) fn prepared(arguments: Vec<OsString>) -> Result<Vec<OsString>, Failur
         prepared.extend(of_file(&path, 0)?);
     }
     prepared.extend(expanded(own.to_vec(), 0)?);
-    Ok(prepared)
+    let is_next = |argument: &OsString| argument == "--next" || argument == "-:";
+    let lines = prepared.split(is_next).enumerate();
+    let lines = lines.map(|(number, line)| match number {
+        0 => line.to_vec(),
+        _ => [verb, line].concat(),
+    });
+    Ok(lines.collect())
 }
 
 /// `$XDG_CONFIG_HOME/marline/get.conf`.
@@ -94,10 +102,7 @@ fn of_file(path: &Path, depth: usize) -> Result<Vec<OsString>, Failure> {
             format!("{shown}: configuration files name each other more than {MAX_DEPTH} times");
         return Err(Failure::Usage(message));
     }
-    let content = match path.to_str() {
-        Some("-") => std::io::read_to_string(std::io::stdin()),
-        _ => std::fs::read_to_string(path),
-    };
+    let content = file::read_input_text(path, file::MAX_SMALL);
     let content = content.map_err(|error| {
         print_message(&format!("cannot read {shown}: {error}"));
         Failure::Status(READ_ERROR)

@@ -13,7 +13,8 @@ use marline_http::client::{CookieJar, Credentials, Message};
 
 use super::REQUESTS;
 use super::curl::{BAD_FUNCTION_ARGUMENT, READ_ERROR};
-use super::data::{Content, DataFlags};
+use super::data::{Content, DataFlags, encoded};
+use super::file;
 use crate::failure::{Failure, WRITE_ERROR, print_message};
 
 #[derive(Debug, Args)]
@@ -24,6 +25,10 @@ pub(crate) struct RequestFlags {
 
     #[command(flatten)]
     data: DataFlags,
+
+    /// Append DATA to URLs as their query, encoded unless it begins with +; repeatable
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true, help_heading = REQUESTS, hide_short_help = true)]
+    url_query: Vec<String>,
 
     /// Append the content of --data to the URL, and send GET
     #[arg(short = 'G', long = "get", help_heading = REQUESTS, hide_short_help = true)]
@@ -166,9 +171,31 @@ impl RequestFlags {
                 upload,
                 credentials: self.credentials()?,
             },
-            query,
+            // That of -G takes its place, as in curl.
+            query: match query {
+                Some(query) => Some(query),
+                None => self.url_query()?,
+            },
             file,
         })
+    }
+
+    /// The text of `--url-query`, if there is some.
+    fn url_query(&self) -> Result<Option<String>, Failure> {
+        let parts = self
+            .url_query
+            .iter()
+            .map(|text| match text.strip_prefix('+') {
+                Some(plain) => Ok(plain.to_owned()),
+                None => encoded(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            });
+        let parts = parts.collect::<Result<Vec<_>, Failure>>()?;
+        Ok(Some(parts.join("&")).filter(|query| !query.is_empty()))
+    }
+
+    /// Whether a method is given.
+    pub(super) fn has_method(&self) -> bool {
+        self.request.is_some()
     }
 
     fn credentials(&self) -> Result<Option<Credentials>, Failure> {
@@ -287,7 +314,7 @@ impl RequestFlags {
         let Some(path) = self.netrc_file.clone().or_else(home) else {
             return Ok(Default::default());
         };
-        match std::fs::read_to_string(&path) {
+        match file::read_text(&path, file::MAX_LIST) {
             Ok(text) => Ok(super::netrc::read(&text)),
             // As curl does.
             Err(_) if self.netrc_file.is_none() => Ok(Default::default()),
@@ -314,10 +341,7 @@ fn unsendable(name: &str) -> Failure {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let text = match path.to_str() {
-        Some("-") => std::io::read_to_string(std::io::stdin()),
-        _ => std::fs::read_to_string(path),
-    };
+    let text = file::read_input_text(path, file::MAX_SMALL);
     text.map_err(|error| unreadable(path, &error))
 }
 

@@ -150,7 +150,8 @@ pub(super) fn config(arguments: &Arguments, targets: &[Target]) -> Result<Client
     }
     let applied = arguments.network.apply(&mut config);
     applied.map_err(|error| explain(&error))?;
-    config.redirects = arguments.transfer.redirects(arguments.request.refers());
+    config.redirects = arguments.transfer.redirects(&arguments.request);
+    config.schemes = arguments.transfer.schemes();
     config.cookies = arguments.request.jar()?;
     config.credentials = arguments.request.netrc()?;
     config.decompress = arguments.request.compressed;

@@ -41,6 +41,7 @@ pub(super) fn targets(arguments: &Arguments, requests: &Requests) -> Result<Vec<
     for wanted in wanted {
         let destination = destination(arguments, &wanted, several)?;
         if let Destination::File(path) = &destination
+            && !is_device(path)
             && !names.insert(path.clone())
         {
             let path = path.display();
@@ -122,7 +123,7 @@ fn destination(
         _ if arguments.remote_name => None,
         [] if arguments.json => return Ok(Destination::Nowhere),
         [] => return Ok(Destination::StandardOutput),
-        [one] => Some(one),
+        [one] if !is_device(one) => Some(one),
         each => match each.get(wanted.argument) {
             None => return Ok(Destination::StandardOutput),
             Some(one) => Some(one),
@@ -152,7 +153,7 @@ fn destination(
         return Ok(Destination::File(path));
     }
     let path = within(place);
-    let is_for_all = several && arguments.output.len() == 1;
+    let is_for_all = several && arguments.output.len() == 1 && !is_device(&path);
     if is_for_all || is_directory(&path) {
         make_directory(&path)?;
         return Ok(Destination::File(path.join(name)));
@@ -170,6 +171,12 @@ fn make_parent(arguments: &Arguments, path: &Path) -> Result<(), Failure> {
         Some(parent) => make_directory(&PathBuf::from(parent)),
         None => Ok(()),
     }
+}
+
+/// Whether a path is that of something that takes the content of any number of objects, as `/dev/null` does.
+fn is_device(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|known| !known.is_file() && !known.is_dir())
 }
 
 fn is_directory(path: &Path) -> bool {

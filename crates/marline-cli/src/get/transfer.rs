@@ -4,9 +4,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use clap::Args;
-use marline_http::client::{FetchOptions, LowSpeed, Redirects, Retry};
+use marline_http::client::{FetchOptions, LowSpeed, Redirects, Retry, Schemes};
 
 use super::TRANSFERS;
+use super::request::RequestFlags;
 use super::size::size;
 use crate::duration::duration;
 
@@ -42,6 +43,18 @@ pub(crate) struct TransferFlags {
     /// Send POST again after 303
     #[arg(long, help_heading = TRANSFERS, hide_short_help = true)]
     post303: bool,
+
+    /// Fetch only these schemes, as =https or -http
+    #[arg(long, value_name = "SCHEMES", value_parser = schemes, allow_hyphen_values = true, help_heading = TRANSFERS, hide_short_help = true)]
+    proto: Option<Schemes>,
+
+    /// Follow redirects only to these of --proto
+    #[arg(long, value_name = "SCHEMES", value_parser = schemes, allow_hyphen_values = true, help_heading = TRANSFERS, hide_short_help = true)]
+    proto_redir: Option<Schemes>,
+
+    /// Fetch one object after another up to the first failure
+    #[arg(long, help_heading = TRANSFERS, hide_short_help = true)]
+    pub(super) fail_early: bool,
 
     /// Try again up to N times after what may pass: a time limit, an unknown name, the statuses 408, 429, 500, 502, 503, 504
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true, help_heading = TRANSFERS, hide_short_help = true)]
@@ -86,18 +99,25 @@ pub(crate) struct TransferFlags {
 
 impl TransferFlags {
     /// The redirects that are followed.
-    pub(super) fn redirects(&self, refers: bool) -> Option<Redirects> {
+    pub(super) fn redirects(&self, request: &RequestFlags) -> Option<Redirects> {
         (self.location || self.location_trusted).then(|| Redirects {
             limit: u32::try_from(self.max_redirs).ok(),
             trusts_others: self.location_trusted,
             keeps_post: [self.post301, self.post302, self.post303],
-            refers,
+            keeps_method: request.has_method(),
+            schemes: self.proto_redir.unwrap_or_default().within(self.schemes()),
+            refers: request.refers(),
         })
     }
 
     /// Whether redirects are followed.
     pub(super) fn follows(&self) -> bool {
         self.location || self.location_trusted
+    }
+
+    /// The schemes of URLs.
+    pub(super) fn schemes(&self) -> Schemes {
+        self.proto.unwrap_or_default()
     }
 
     /// Puts the flags into `options`.
@@ -110,6 +130,7 @@ impl TransferFlags {
             all_errors: self.retry_all_errors,
             refused: self.retry_connrefused,
         };
+        options.fail_early = self.fail_early;
         options.rate = self.limit_rate.and_then(NonZeroU64::new);
         options.low_speed = (self.speed_time.is_some() || self.speed_limit.is_some())
             .then(|| LowSpeed {
@@ -122,5 +143,49 @@ impl TransferFlags {
             .then_some(PARALLEL)
             .and_then(NonZeroUsize::new);
         options.at_once = self.parallel_max.or(default);
+    }
+}
+
+/// Schemes as curl names them: `all`, and names with `=`, `+` or `-`. Those of protocols that are curl's alone are passed over.
+fn schemes(text: &str) -> Result<Schemes, String> {
+    let mut schemes = Schemes::default();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (sign, name) = match part.strip_prefix(['=', '+', '-']) {
+            Some(name) => (&part[..1], name),
+            None => ("+", part),
+        };
+        if name.is_empty() {
+            return Err(format!("`{part}` names no scheme"));
+        }
+        let is_all = name.eq_ignore_ascii_case("all");
+        for (scheme, is_allowed) in [("http", &mut schemes.http), ("https", &mut schemes.https)] {
+            let is_named = is_all || name.eq_ignore_ascii_case(scheme);
+            *is_allowed = match sign {
+                "=" => is_named,
+                "-" => *is_allowed && !is_named,
+                _ => *is_allowed || is_named,
+            };
+        }
+    }
+    Ok(schemes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_are_added_and_taken_away_in_order() {
+        for (text, http, https) in [
+            ("=https", false, true),
+            ("-http", false, true),
+            ("-all,https", false, true),
+            ("=ftp", false, false),
+            ("=HTTP,+https,-http", false, true),
+            ("ftp", true, true),
+        ] {
+            assert_eq!(schemes(text), Ok(Schemes { http, https }), "{text}");
+        }
+        assert!(schemes("=").is_err());
     }
 }

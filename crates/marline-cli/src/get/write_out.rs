@@ -1,8 +1,10 @@
 //! `-w`: a text about each object, with curl's variables and some of marline.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::net::SocketAddr;
 
-use marline_http::client::{ConnectionReport, ObjectReport, Report};
+use http::header::REFERER;
+use marline_http::client::{ConnectionReport, Exchange, ObjectReport, Report};
 
 use super::curl;
 
@@ -82,7 +84,7 @@ impl Object<'_> {
                 "onerror" if self.object.is_complete() => return special.len(),
                 "onerror" => {}
                 name => match self.variable(name) {
-                    Some(value) => text.push(&value),
+                    Some(value) => text.push(&value.to_string()),
                     None => {
                         let name = marline::settings::quote(name);
                         crate::failure::print_message(&format!("-w: unknown variable {name}"));
@@ -109,21 +111,20 @@ impl Object<'_> {
             .any(|other| other.connection == self.object.connection)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn variable(&self, name: &str) -> Option<Value> {
+        use Value::{Code, Count, Seconds, Text};
+
         let object = self.object;
         let last = object.exchanges.last();
         let since =
             |moment: Option<f64>| moment.map_or(0.0, |moment| (moment - object.start_s).max(0.0));
-        let seconds = |time: f64| format!("{time:.6}");
         let connection = self.connection();
         let path = connection.and_then(|one| one.paths.first());
-        let header_bytes = || {
-            object
-                .exchanges
-                .iter()
-                .map(|one| one.head().len())
-                .sum::<usize>()
+        let port = |address: Option<SocketAddr>| Count(address.map_or(0, |one| one.port()).into());
+        let ip = |address: Option<SocketAddr>| {
+            Text(address.map_or_else(String::new, |one| one.ip().to_string()))
         };
+        let uploaded = || last.and_then(|last| last.content_length).unwrap_or(0);
         let redirects = object
             .exchanges
             .iter()
@@ -134,74 +135,171 @@ impl Object<'_> {
             false => redirects,
         };
         let total = object.end_s - object.start_s;
+        let per_second = |bytes: u64| Count((bytes as f64 / total.max(1e-6)) as u64);
+        let sizes = |size: fn(&Exchange) -> usize| {
+            Count(object.exchanges.iter().map(size).sum::<usize>() as u64)
+        };
         let connected = since(object.connected_s);
         let transport = connection.filter(|_| self.is_new_connection());
         Some(match name {
-            "http_code" | "response_code" => format!("{:03}", object.status.unwrap_or(0)),
-            "http_connect" => "000".to_owned(),
-            "http_version" => object.http_version.trim_end_matches('c').to_owned(),
-            "content_type" => last
-                .and_then(|last| last.response.get(http::header::CONTENT_TYPE)?.to_str().ok())
-                .unwrap_or_default()
-                .to_owned(),
-            "size_download" => object.bytes.to_string(),
-            "size_upload" => last
-                .and_then(|last| {
-                    last.request
-                        .get(http::header::CONTENT_LENGTH)?
-                        .to_str()
-                        .ok()
-                })
-                .unwrap_or("0")
-                .to_owned(),
-            "size_header" => header_bytes().to_string(),
-            "speed_download" => format!("{:.0}", object.bytes as f64 / total.max(1e-6)),
-            "time_total" => seconds(total),
-            "time_namelookup" => seconds(transport.map_or(0.0, |one| one.resolve_s)),
-            "time_connect" => seconds(transport.map_or(0.0, |one| one.resolve_s + one.transport_s)),
-            "time_appconnect" => seconds(connected),
-            "time_pretransfer" => seconds(connected),
-            "time_starttransfer" => seconds(since(object.first_byte_s)),
-            "time_redirect" => seconds(0.0),
-            "num_redirects" => redirects.to_string(),
-            "num_connects" => u8::from(self.is_new_connection()).to_string(),
-            "num_headers" => last.map_or(0, |last| last.response.len()).to_string(),
-            "redirect_url" => last
-                .and_then(|last| last.redirect_url())
-                .unwrap_or_default(),
-            "url" => object.url.clone(),
-            "url_effective" => last.map_or_else(|| object.url.clone(), |last| last.uri.to_string()),
-            "urlnum" => self.index.to_string(),
-            "method" => last.map_or_else(|| "GET".to_owned(), |last| last.method.to_string()),
-            "scheme" => last
-                .and_then(|last| last.uri.scheme_str())
-                .unwrap_or_default()
-                .to_ascii_uppercase(),
-            "remote_ip" => path.map_or_else(String::new, |path| path.remote.ip().to_string()),
-            "remote_port" => path.map_or(0, |path| path.remote.port()).to_string(),
-            "local_ip" => path.map_or_else(String::new, |path| path.local.ip().to_string()),
-            "local_port" => path.map_or(0, |path| path.local.port()).to_string(),
-            "filename_effective" => object
-                .file
-                .as_ref()
-                .map_or_else(String::new, |file| file.display().to_string()),
-            "ssl_verify_result" | "proxy_ssl_verify_result" => "0".to_owned(),
-            "exitcode" => curl::status_of_object(object).to_string(),
-            "errormsg" => object.error.clone().unwrap_or_default(),
-            "header_json" => header_json(object),
-            "json" => serde_json::to_string(object).unwrap_or_default(),
-            "sha256" => object.sha256.clone().unwrap_or_default(),
-            "quic_version" => connection
-                .and_then(|one| one.quic_version)
-                .unwrap_or_default()
-                .to_owned(),
-            "handshake" => seconds(connection.map_or(0.0, |one| one.handshake_s)),
-            "rtt" => seconds(path.and_then(|path| path.rtt_s).unwrap_or(0.0)),
-            "paths" => connection.map_or(0, |one| one.paths.len()).to_string(),
-            "conn_id" | "connection" => object.connection.map_or(-1, |id| id as i64).to_string(),
+            "http_code" | "response_code" => Code(object.status.unwrap_or(0)),
+            "http_connect" => Code(0),
+            "http_version" => Text(object.http_version.trim_end_matches('c').to_owned()),
+            "content_type" => Text(last.map_or("", Exchange::content_type).to_owned()),
+            "size_download" => Count(object.bytes),
+            "size_upload" => Count(uploaded()),
+            "size_header" => sizes(|one| one.head().len()),
+            "size_request" => sizes(request_size),
+            "speed_download" => per_second(object.bytes),
+            "speed_upload" => per_second(uploaded()),
+            "time_total" => Seconds(total),
+            "time_namelookup" => Seconds(transport.map_or(0.0, |one| one.resolve_s)),
+            "time_connect" => Seconds(transport.map_or(0.0, |one| one.resolve_s + one.transport_s)),
+            "time_appconnect" | "time_pretransfer" => Seconds(connected),
+            "time_starttransfer" => Seconds(since(object.first_byte_s)),
+            "time_redirect" => Seconds(0.0),
+            "num_redirects" => Count(redirects as u64),
+            "num_connects" => Count(self.is_new_connection().into()),
+            "num_headers" => Count(last.map_or(0, |last| last.response.len()) as u64),
+            "redirect_url" => Text(last.and_then(Exchange::redirect_url).unwrap_or_default()),
+            "referer" => {
+                let referer = last.and_then(|last| last.request.get(REFERER)?.to_str().ok());
+                Text(referer.unwrap_or_default().to_owned())
+            }
+            "url" => Text(object.url.clone()),
+            "url_effective" => {
+                Text(last.map_or_else(|| object.url.clone(), |last| last.uri.to_string()))
+            }
+            "urlnum" => Count(self.index as u64),
+            "method" => Text(last.map_or_else(|| "GET".to_owned(), |last| last.method.to_string())),
+            "scheme" => {
+                let scheme = last.and_then(|last| last.uri.scheme_str());
+                Text(scheme.unwrap_or_default().to_ascii_uppercase())
+            }
+            "remote_ip" => ip(path.map(|path| path.remote)),
+            "remote_port" => port(path.map(|path| path.remote)),
+            "local_ip" => ip(path.map(|path| path.local)),
+            "local_port" => port(path.map(|path| path.local)),
+            "filename_effective" => {
+                let file = object.file.as_ref();
+                Text(file.map_or_else(String::new, |file| file.display().to_string()))
+            }
+            "ssl_verify_result" | "proxy_ssl_verify_result" => Count(0),
+            "exitcode" => Count(curl::status_of_object(object).into()),
+            "errormsg" => Text(object.error.clone().unwrap_or_default()),
+            "ftp_entry_path" => Text(String::new()),
+            "header_json" => Text(header_json(object)),
+            "json" => Text(self.json()),
+            "sha256" => Text(object.sha256.clone().unwrap_or_default()),
+            "quic_version" => {
+                let version = connection.and_then(|one| one.quic_version);
+                Text(version.unwrap_or_default().to_owned())
+            }
+            "handshake" => Seconds(connection.map_or(0.0, |one| one.handshake_s)),
+            "rtt" => Seconds(path.and_then(|path| path.rtt_s).unwrap_or(0.0)),
+            "paths" => Count(connection.map_or(0, |one| one.paths.len()) as u64),
+            "conn_id" | "connection" => {
+                Text(object.connection.map_or(-1, |id| id as i64).to_string())
+            }
             _ => return None,
         })
     }
+
+    /// All variables of curl as an object.
+    fn json(&self) -> String {
+        let all = VARIABLES.iter().filter_map(|name| {
+            let value = self.variable(name)?.json();
+            Some(format!("\"{name}\":{value}"))
+        });
+        format!("{{{}}}", all.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// The variables of `%{json}`.
+const VARIABLES: [&str; 38] = [
+    "content_type",
+    "errormsg",
+    "exitcode",
+    "filename_effective",
+    "ftp_entry_path",
+    "http_code",
+    "http_connect",
+    "http_version",
+    "local_ip",
+    "local_port",
+    "method",
+    "num_connects",
+    "num_headers",
+    "num_redirects",
+    "proxy_ssl_verify_result",
+    "redirect_url",
+    "referer",
+    "remote_ip",
+    "remote_port",
+    "response_code",
+    "scheme",
+    "size_download",
+    "size_header",
+    "size_request",
+    "size_upload",
+    "speed_download",
+    "speed_upload",
+    "ssl_verify_result",
+    "time_appconnect",
+    "time_connect",
+    "time_namelookup",
+    "time_pretransfer",
+    "time_redirect",
+    "time_starttransfer",
+    "time_total",
+    "url",
+    "url_effective",
+    "urlnum",
+];
+
+/// The value of a variable.
+enum Value {
+    Text(String),
+    Count(u64),
+    /// A status, of three digits as text.
+    Code(u16),
+    Seconds(f64),
+}
+
+impl Value {
+    fn json(&self) -> String {
+        match self {
+            Self::Text(text) if text.is_empty() => "null".to_owned(),
+            Self::Text(text) => serde_json::to_string(text).unwrap_or_default(),
+            Self::Code(code) => code.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Code(code) => write!(f, "{code:03}"),
+            Self::Seconds(seconds) => write!(f, "{seconds:.6}"),
+        }
+    }
+}
+
+/// The bytes of a request's header in HTTP/1.1.
+fn request_size(exchange: &Exchange) -> usize {
+    let uri = &exchange.uri;
+    let path = uri.path_and_query().map_or(1, |path| path.as_str().len());
+    let host = uri.authority().map_or(0, |host| host.as_str().len());
+    let fields = exchange.request.iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    exchange.method.as_str().len()
+        + path
+        + "  HTTP/1.1\r\nhost: \r\n\r\n".len()
+        + host
+        + fields.sum::<usize>()
 }
 
 /// The header fields of the last response: a list of values for each name.

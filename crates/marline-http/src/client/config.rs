@@ -17,7 +17,7 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use super::proxies::Proxies;
 use super::trusted::Trusted;
-use super::{AltServices, ClientError, CookieJar, Credentials, Hsts, Network, Redirects};
+use super::{AltServices, ClientError, CookieJar, Credentials, Hsts, Network, Redirects, Schemes};
 use crate::file::read_regular_file;
 use crate::pipes::PipesConfig;
 use crate::server::{Identity, IdentityError};
@@ -171,6 +171,8 @@ pub struct ClientConfig {
     pub network: Network,
     /// Redirects that [fetches](super::Client::fetch) follow; `None` follows none.
     pub redirects: Option<Redirects>,
+    /// The schemes of the URLs that are fetched.
+    pub schemes: Schemes,
     /// The cookies that fetches send and keep.
     pub cookies: Option<Arc<CookieJar>>,
     /// The hosts that fetches reach over TLS only, and that responses announce. Nothing is kept from servers whose
@@ -215,6 +217,7 @@ impl Default for ClientConfig {
             proxies: Proxies::default(),
             network: Network::default(),
             redirects: None,
+            schemes: Schemes::default(),
             cookies: None,
             hsts: None,
             alt_services: None,

@@ -31,6 +31,12 @@ pub enum ClientError {
         /// As it was given.
         url: String,
     },
+    /// The scheme of the URL is not [allowed](super::Schemes).
+    #[error("{url}: URLs of this scheme are not allowed here")]
+    SchemeNotAllowed {
+        /// The URL.
+        url: String,
+    },
     /// A header field cannot be sent.
     #[error("the header field {name}: {reason}")]
     Header {

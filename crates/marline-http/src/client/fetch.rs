@@ -8,7 +8,7 @@ mod turns;
 use std::collections::{HashMap, VecDeque};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -110,6 +110,9 @@ pub struct FetchOptions {
     pub at_once: Option<NonZeroUsize>,
     /// Failed attempts that are repeated.
     pub retry: Retry,
+    /// Whether objects are fetched one after another, and none after one that fails: the report is without those. A status is
+    /// a failure unless [its content is written](Self::keep_errors).
+    pub fail_early: bool,
 }
 
 impl Default for FetchOptions {
@@ -130,6 +133,7 @@ impl Default for FetchOptions {
             low_speed: None,
             at_once: None,
             retry: Retry::default(),
+            fail_early: false,
         }
     }
 }
@@ -161,6 +165,8 @@ struct Queue {
     progress: Arc<Progress>,
     start: Instant,
     elsewhere: Arc<Elsewhere>,
+    /// Whether no further object is fetched.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -190,7 +196,9 @@ impl Client {
         let mut places = HashMap::new();
         let mut origins: Vec<OriginJobs> = Vec::new();
         for (index, target) in targets.into_iter().enumerate() {
-            match parse_url(&self.upgraded(target.url.clone()), version) {
+            let url = self.upgraded(target.url.clone());
+            let allowed = self.config().schemes.check(&url);
+            match allowed.and_then(|()| parse_url(&url, version)) {
                 Ok(ParsedUrl { origin, uri }) => {
                     let mut message = target.message.clone();
                     message.headers = overlaid(&self.config().headers, message.headers);
@@ -201,7 +209,8 @@ impl Client {
                         });
                         origins.len() - 1
                     });
-                    let is_ordered = target.destination == Destination::StandardOutput;
+                    let is_ordered =
+                        options.fail_early || target.destination == Destination::StandardOutput;
                     origins[place].jobs.push_back(Job {
                         index,
                         target,
@@ -215,11 +224,17 @@ impl Client {
                         turn: is_ordered.then(|| turns.next()),
                     });
                 }
-                Err(error) => objects[index].fail(error),
+                Err(error) => {
+                    objects[index].fail(error);
+                    if options.fail_early {
+                        break;
+                    }
+                }
             }
         }
 
         let elsewhere = Arc::<Elsewhere>::default();
+        let has_failed = Arc::<AtomicBool>::default();
         let mut pooled_connections = Vec::new();
         let mut pools = Vec::new();
         let mut workers = TaskSet::new(self.runtime());
@@ -255,6 +270,7 @@ impl Client {
                 progress: Arc::clone(progress),
                 start,
                 elsewhere: Arc::clone(&elsewhere),
+                has_failed: Arc::clone(&has_failed),
             });
             for place in 0..places {
                 for _ in 0..at_once {
@@ -270,6 +286,9 @@ impl Client {
             for fetched in done.unwrap_or_default() {
                 objects[fetched.index] = fetched.object;
             }
+        }
+        if options.fail_early {
+            objects.retain(|object| object.failure.is_some() || object.status.is_some());
         }
 
         let mut opened: Vec<_> = pooled_connections
@@ -339,6 +358,15 @@ async fn work(queue: Arc<Queue>, pooled: usize) -> Vec<Fetched> {
         let Some(mut job) = queue.next_job(pooled) else {
             return done;
         };
+        if queue.options.fail_early
+            && let Some(turn) = &mut job.turn
+        {
+            // That others cannot be written is an error of this one, too.
+            let _ = turn.wait().await;
+            if queue.has_failed.load(Relaxed) {
+                continue;
+            }
+        }
         let mut object = ObjectReport {
             url: job.target.url.clone(),
             http_version: queue.client.config().version.label(),
@@ -346,6 +374,10 @@ async fn work(queue: Arc<Queue>, pooled: usize) -> Vec<Fetched> {
             ..ObjectReport::default()
         };
         let fetched = queue.fetch_in_time(pooled, &mut job, &mut object).await;
+        let is_refused = !queue.options.keep_errors && !object.is_complete();
+        if fetched.is_err() || is_refused {
+            queue.has_failed.store(true, Relaxed);
+        }
         if let Some(turn) = job.turn.take() {
             turn.end(fetched.as_ref().err());
         }

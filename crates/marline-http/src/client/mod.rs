@@ -77,7 +77,7 @@ pub use self::retry::Retry;
 pub use self::split::Ranges;
 pub(crate) use self::split::{Object, Outcome, Split, Store};
 pub(crate) use self::stall::Stalled;
-pub use self::target::{Origin, ParsedUrl, parse as parse_url};
+pub use self::target::{Origin, ParsedUrl, Schemes, parse as parse_url};
 pub use self::upload::{Upload, UploadPart};
 use crate::limits::{self, MAX_POOLS};
 use crate::pipes::{ObjectKind, PipeReport};

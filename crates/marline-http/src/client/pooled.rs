@@ -19,6 +19,8 @@ pub(crate) struct Answer {
     pub(crate) connection: Arc<Connection>,
     /// When the connection was open for the request.
     pub(crate) connected: Instant,
+    /// The length of the request's content, if it was known.
+    pub(crate) content_length: Option<u64>,
     pub(crate) response: Response<Download>,
 }
 
@@ -36,6 +38,7 @@ pub(super) struct Outgoing<'a> {
 /// A request whose content is ready to be sent.
 struct OpenRequest {
     request: Request<Body>,
+    content_length: Option<u64>,
     failure: Failure,
 }
 
@@ -46,12 +49,14 @@ impl Outgoing<'_> {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
-        if let Some(length) = opened.length.filter(|_| !self.upload.is_none()) {
+        let content_length = opened.length.filter(|_| !self.upload.is_none());
+        if let Some(length) = content_length {
             let headers = request.headers_mut();
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         Ok(OpenRequest {
             request,
+            content_length,
             failure: opened.failure,
         })
     }
@@ -225,6 +230,7 @@ impl PooledConnection {
                     return Ok(Answer {
                         connection,
                         connected,
+                        content_length: opened.content_length,
                         response: response?,
                     });
                 }

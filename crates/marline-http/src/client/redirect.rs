@@ -7,7 +7,9 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use url::Url;
 
-use super::{ClientError, Credentials, HttpVersion, Message, Origin, ParsedUrl, parse_url};
+use super::{
+    ClientError, Credentials, HttpVersion, Message, Origin, ParsedUrl, Schemes, parse_url,
+};
 
 /// Redirects that a client follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub struct Redirects {
     pub trusts_others: bool,
     /// Whether POST stays POST where a status allows GET instead: 301, 302 and 303.
     pub keeps_post: [bool; 3],
+    /// Whether a request keeps its method where a status asks for GET, but not its content.
+    pub keeps_method: bool,
+    /// The schemes to which a redirect may lead.
+    pub schemes: Schemes,
     /// Whether requests after the first name the URL that redirected in `Referer`.
     pub refers: bool,
 }
@@ -29,6 +35,8 @@ impl Default for Redirects {
             limit: Some(50),
             trusts_others: false,
             keeps_post: [false; 3],
+            keeps_method: false,
+            schemes: Schemes::default(),
             refers: false,
         }
     }
@@ -96,10 +104,13 @@ impl Hop {
         version: HttpVersion,
     ) -> Result<Self, ClientError> {
         let WithoutUser { url, credentials } = without_user(url);
+        policy.schemes.check(&url)?;
         let ParsedUrl { origin, uri } = parse_url(&url, version)?;
         let mut message = self.message.clone();
         if policy.changes_method(status, &message.method) {
-            message.method = Method::GET;
+            if !policy.keeps_method {
+                message.method = Method::GET;
+            }
             message.upload = super::Upload::default();
             for name in [
                 CONTENT_TYPE,
@@ -207,6 +218,41 @@ mod tests {
                 keeps_content
             );
         }
+    }
+
+    #[test]
+    fn a_method_that_is_kept_loses_its_content_where_the_status_asks_for_get() {
+        let policy = Redirects {
+            keeps_method: true,
+            ..Redirects::default()
+        };
+        let status = StatusCode::FOUND;
+        let next =
+            hop(Method::POST).redirected(&policy, "https://a.test/", status, HttpVersion::Http3);
+        let next = next.unwrap();
+        assert_eq!(next.message.method, Method::POST);
+        assert!(next.message.upload.is_none());
+        assert!(!next.message.headers.contains_key(CONTENT_TYPE));
+    }
+
+    #[test]
+    fn a_redirect_leads_only_to_schemes_that_are_allowed() {
+        let policy = Redirects {
+            schemes: Schemes {
+                http: false,
+                https: true,
+            },
+            ..Redirects::default()
+        };
+        let to = |url| {
+            let status = StatusCode::FOUND;
+            hop(Method::GET).redirected(&policy, url, status, HttpVersion::Http3)
+        };
+        assert!(to("https://b.test/").is_ok());
+        assert!(matches!(
+            to("http://a.test/"),
+            Err(ClientError::SchemeNotAllowed { .. })
+        ));
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct Exchange {
     pub method: Method,
     /// Its header fields. `Host`, and lengths that the connection adds, are not among them.
     pub request: HeaderMap,
+    /// The length of its content, if it has some of a known length.
+    pub content_length: Option<u64>,
     /// The ID of the connection.
     pub connection: u64,
     /// `1.1c`, `1.1`, `2` or `3`.
@@ -108,6 +110,14 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// The media type of the response, as the server names it; empty if it does not.
+    pub fn content_type(&self) -> &str {
+        let named = self.response.get(http::header::CONTENT_TYPE);
+        named
+            .and_then(|named| named.to_str().ok())
+            .unwrap_or_default()
+    }
+
     /// The absolute URL that the response redirects to, if it does.
     pub fn redirect_url(&self) -> Option<String> {
         super::redirect::location(&self.uri, self.status, &self.response)

@@ -76,6 +76,52 @@ impl std::fmt::Display for Origin {
     }
 }
 
+/// The schemes of URLs that may be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schemes {
+    /// Whether `http://` is one.
+    pub http: bool,
+    /// Whether `https://` is one.
+    pub https: bool,
+}
+
+impl Default for Schemes {
+    /// Both.
+    fn default() -> Self {
+        Self {
+            http: true,
+            https: true,
+        }
+    }
+}
+
+impl Schemes {
+    /// Those that are among `others`, too.
+    #[must_use]
+    pub fn within(self, others: Self) -> Self {
+        Self {
+            http: self.http && others.http,
+            https: self.https && others.https,
+        }
+    }
+
+    /// Checks the scheme of `url`, if it is one of these at all.
+    pub(super) fn check(self, url: &str) -> Result<(), ClientError> {
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        let is_allowed = match scheme.to_ascii_lowercase().as_str() {
+            "http" => self.http,
+            "https" => self.https,
+            _ => true,
+        };
+        match is_allowed {
+            true => Ok(()),
+            false => Err(ClientError::SchemeNotAllowed {
+                url: url.to_owned(),
+            }),
+        }
+    }
+}
+
 /// The result of [`parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsedUrl {

@@ -1,10 +1,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, SET_COOKIE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 
 use super::Har;
-use crate::client::{ConnectionReport, ObjectReport, PathReport, Report};
+use crate::client::{ConnectionReport, Exchange, ObjectReport, PathReport, Report};
 use crate::page::{Discovery, Kind, Page, PageObject, PageObjectReport, PageReport};
 
 /// The properties that HAR 1.2 requires: the kind of object, the name of a property, and its type.
@@ -227,6 +229,13 @@ fn a_page_load_is_an_archive() {
     assert_eq!(browser["version"], "156.0.8078.108");
 }
 
+fn headers(fields: &[(HeaderName, &'static str)]) -> HeaderMap {
+    let fields = fields.iter().cloned();
+    fields
+        .map(|(name, value)| (name, HeaderValue::from_static(value)))
+        .collect()
+}
+
 #[test]
 fn a_fetch_is_an_archive() {
     let report = Report {
@@ -239,6 +248,16 @@ fn a_fetch_is_an_archive() {
             end_s: 0.2,
             connection: Some(0),
             http_version: "2",
+            exchanges: vec![Exchange {
+                uri: "https://example.test/file?a=1".parse().unwrap(),
+                method: Method::POST,
+                request: headers(&[(AUTHORIZATION, "Basic x"), (ACCEPT, "*/*")]),
+                content_length: Some(3),
+                connection: 0,
+                http_version: "2",
+                status: StatusCode::NOT_FOUND,
+                response: headers(&[(CONTENT_TYPE, "text/css"), (SET_COOKIE, "a=b")]),
+            }],
             ..ObjectReport::default()
         }],
         connections: vec![connection(0)],
@@ -249,5 +268,15 @@ fn a_fetch_is_an_archive() {
     let entry = &value["log"]["entries"][0];
     assert_eq!(entry["response"]["statusText"], "Not Found");
     assert_eq!(entry["time"], 200.0);
-    assert_eq!(entry["request"]["httpVersion"], "h2");
+    let request = &entry["request"];
+    assert_eq!(request["httpVersion"], "h2");
+    assert_eq!(
+        (&request["method"], &request["bodySize"]),
+        (&"POST".into(), &3.into())
+    );
+    let field = |name: &str, value: &str| serde_json::json!([{"name": name, "value": value}]);
+    assert_eq!(request["headers"], field("accept", "*/*"));
+    let response = &entry["response"];
+    assert_eq!(response["headers"], field("content-type", "text/css"));
+    assert_eq!(response["content"]["mimeType"], "text/css");
 }

@@ -314,6 +314,7 @@ impl Request {
             connection,
             connected,
             response,
+            ..
         } = answer.await?;
         report.connected_s.get_or_insert(self.seconds_at(connected));
         report.first_byte_s.get_or_insert(self.now_s());

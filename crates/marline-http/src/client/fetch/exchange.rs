@@ -150,6 +150,7 @@ impl Queue {
         let Answer {
             connection,
             connected,
+            content_length,
             response,
         } = connection.send(&self.client, request).await?;
         object.connected_s.get_or_insert(self.seconds_at(connected));
@@ -162,6 +163,7 @@ impl Queue {
             uri: hop.uri.clone(),
             method: hop.message.method.clone(),
             request: headers,
+            content_length,
             connection: connection.id,
             http_version: connection.version().label(),
             status: response.status(),

@@ -309,6 +309,7 @@ impl Split {
         let Answer {
             connection,
             connected,
+            content_length,
             response,
         } = answer.map_err(Stop::LaneFailed)?;
         let now = client.runtime().now();
@@ -326,6 +327,7 @@ impl Split {
             Answer {
                 connection,
                 connected,
+                content_length,
                 response,
             },
         )?;
