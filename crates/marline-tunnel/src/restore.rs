@@ -49,6 +49,11 @@ pub enum RestoreError {
         /// The reason.
         cause: io::Error,
     },
+    /// Another tunnel has such rules or routes.
+    #[error(
+        "another tunnel has routes on this machine; end it with `marline tunnel down --device NAME`"
+    )]
+    InUse,
     /// The kernel refuses.
     #[error("cannot change the routes of this machine: {0}")]
     Routes(io::Error),
@@ -81,12 +86,18 @@ impl Changes {
             path: file.clone(),
             cause,
         })?;
-        let changes = Self { file, saved };
-        let mut routing = Routing::open().map_err(RestoreError::Routes)?;
-        routing
-            .apply(&changes.saved.plan)
-            .map_err(RestoreError::Routes)?;
-        Ok(changes)
+        let applied = Routing::open().and_then(|mut routing| routing.apply(&saved.plan));
+        match applied {
+            Ok(()) => Ok(Self { file, saved }),
+            Err(error) => {
+                // Nothing is to be put back.
+                let _ = fs::remove_file(&file);
+                Err(match error.kind() {
+                    io::ErrorKind::AlreadyExists => RestoreError::InUse,
+                    _ => RestoreError::Routes(error),
+                })
+            }
+        }
     }
 
     /// Replaces the rules and routes.

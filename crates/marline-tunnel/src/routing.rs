@@ -198,17 +198,29 @@ impl Routing {
         self.ask(0, message)
     }
 
-    /// Adds all rules and routes.
+    /// Adds all rules and routes, or none.
     ///
     /// # Errors
-    /// That of the kernel: those before it are left.
+    /// That of the kernel; [`io::ErrorKind::AlreadyExists`] if one is there.
     pub fn apply(&mut self, plan: &Plan) -> io::Result<()> {
+        let mut added = Plan::default();
+        let applied = self.add_all(plan, &mut added);
+        if applied.is_err() {
+            // Those of others stay.
+            let _ = self.remove(&added);
+        }
+        applied
+    }
+
+    fn add_all(&mut self, plan: &Plan, added: &mut Plan) -> io::Result<()> {
         let flags = NLM_F_CREATE | NLM_F_EXCL;
         for route in &plan.routes {
             self.ask(flags, RouteNetlinkMessage::NewRoute(route_message(route)))?;
+            added.routes.push(*route);
         }
         for rule in &plan.rules {
             self.ask(flags, RouteNetlinkMessage::NewRule(rule_message(rule)))?;
+            added.rules.push(*rule);
         }
         Ok(())
     }

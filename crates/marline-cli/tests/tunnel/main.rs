@@ -267,6 +267,12 @@ fn the_routes_of_a_client_that_was_killed_are_put_back() {
     assert!(source.starts_with("10.77.0."), "{source}");
     let outside = ip(&network.client, "route get 198.51.100.1").unwrap();
     assert!(outside.contains("dev path0"), "{outside}");
+    // A second tunnel leaves the routes of the first.
+    let second = setting.up("tun-second", "anna.token", &["--split", "10.3.0.0/24"]);
+    let (status, messages) = run(&network.client, &second);
+    assert_eq!(status.code(), Some(1));
+    assert!(messages.contains("another tunnel"), "{messages}");
+    traffic::source(&network.client, HOST[0]);
     assert!(setting.down(device).contains("is down"));
     assert!(client.ended().success());
     assert_eq!(network.routes(), before);
