@@ -174,7 +174,7 @@ pub(crate) fn of_an_export() -> String {
     let metrics = FlowMetrics::default();
     metrics.set(Snapshot {
         left: Left {
-            files: Some(marline_flow::output::RawValue {
+            files: Some(marline_flow::output::Written {
                 last_ns: Some(0),
                 ..Default::default()
             }),

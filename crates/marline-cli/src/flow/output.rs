@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use marline::settings::read_bytes;
-use marline_flow::output::{Files, OutputError, RawValue, Rotation, Sink};
+use marline_flow::output::{Files, OutputError, Rotation, Sink, Written};
 use marline_flow::{Anonymizer, KeyError, Record};
 use marline_report::units::counted;
 
@@ -118,7 +118,7 @@ pub(super) struct Outputs {
 /// The bytes written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Left {
-    pub(super) files: Option<RawValue>,
+    pub(super) files: Option<Written>,
     pub(super) collector: Option<Sent>,
 }
 

@@ -109,7 +109,7 @@ impl<R: Read> Capture<R> {
     )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, CaptureError> {
-        // RawValue out, because each `map` of an item would copy it.
+        // Written out, because each `map` of an item would copy it.
         let problem = match &mut self.format {
             Format::Pcap(pcap) => match pcap.next(&mut self.input) {
                 Ok(Some(packet)) => return Ok(Some(Item::Packet(packet))),

@@ -37,7 +37,7 @@ impl Rotation {
 
 /// The output written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RawValue {
+pub struct Written {
     /// Completed files.
     pub files: u64,
     /// Bytes, including those of the open file as far as they are known.
@@ -67,7 +67,7 @@ pub struct Files {
     is_divided: bool,
     /// The time in the name of the last file, and its number among those of that time.
     last: (String, u64),
-    complete: RawValue,
+    complete: Written,
 }
 
 /// Processes that may write files of the same name.
@@ -94,13 +94,13 @@ impl Files {
             now_ns: 0,
             is_divided: false,
             last: (String::new(), 0),
-            complete: RawValue::default(),
+            complete: Written::default(),
         })
     }
 
     /// The bytes written so far.
-    pub fn written(&self) -> RawValue {
-        RawValue {
+    pub fn written(&self) -> Written {
+        Written {
             bytes: self.complete.bytes + self.current.as_ref().map_or(0, OutputFile::size),
             ..self.complete
         }
@@ -111,7 +111,7 @@ impl Files {
     /// # Errors
     ///
     /// [`OutputError`] if what is left cannot be written.
-    pub fn finish(mut self) -> Result<RawValue, OutputError> {
+    pub fn finish(mut self) -> Result<Written, OutputError> {
         self.complete()?;
         Ok(self.complete)
     }

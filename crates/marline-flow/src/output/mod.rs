@@ -12,7 +12,7 @@ use std::io;
 
 pub use columns::COLUMNS;
 pub use file::{Format, OutputFile};
-pub use files::{Files, RawValue, Rotation};
+pub use files::{Files, Rotation, Written};
 pub use ipfix::{IpfixEncoder, IpfixMessage, IpfixSession};
 
 use crate::record::Record;
