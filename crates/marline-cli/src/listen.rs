@@ -108,6 +108,11 @@ impl Listen {
         if let Ok(address) = text.parse::<SocketAddr>() {
             return Ok(address.into());
         }
+        if let Some((address, _)) = text.split_once(char::is_whitespace) {
+            return Err(format!(
+                "must be {form}; write \"{address}\" alone: TLS and all versions of HTTP are spoken there"
+            ));
+        }
         let is_port = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let (host, port) = match text.rsplit_once(':') {
             _ if is_port => ("", text),
@@ -210,6 +215,7 @@ mod tests {
             ("https://localhost:443", "no other name"),
             ("[::1:443", "no other name"),
             ("1.2.3:443", "no other name"),
+            ("443 ssl http2", "write \"443\" alone"),
         ] {
             let refused = text.parse::<Listen>().unwrap_err();
             assert!(refused.contains(reason), "{text}: {refused}");

@@ -1,5 +1,6 @@
 //! The body type of requests and responses.
 
+use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,9 +15,24 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error with its cause, which hyper's message does not contain.
 pub(crate) fn with_source(error: hyper::Error) -> BoxError {
-    match std::error::Error::source(&error) {
-        Some(source) => format!("{error}: {source}").into(),
-        None => error.into(),
+    WithSource(error).into()
+}
+
+#[derive(Debug)]
+struct WithSource(hyper::Error);
+
+impl fmt::Display for WithSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.source() {
+            Some(source) => write!(f, "{}: {source}", self.0),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl Error for WithSource {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
     }
 }
 

@@ -273,6 +273,35 @@ fn an_expired_list_of_revoked_certificates_is_named_and_accepts_none() {
 }
 
 #[test]
+fn both_sides_say_why_a_certificate_of_a_client_is_refused() {
+    let files = Files::new();
+    let site = "[[site]]\nrespond = 'ok'\nclient_certificates.ca = 'ca.pem'\n";
+    for version in VERSIONS {
+        let server = files.serve(site);
+        for (client, words) in [
+            ("", "the server asks for a certificate of the client"),
+            (
+                "stranger.pem",
+                "refuses the certificate of the client: it does not know its authority",
+            ),
+        ] {
+            let file = files.path(client);
+            let with = ["--cert", text(&file)];
+            let with = if client.is_empty() { &[][..] } else { &with };
+            // In TLS 1.3 over TCP, the end of the connection can be seen before the alert.
+            let old = ["--tls-max", "1.2"];
+            let old = if version == "3" { &[][..] } else { &old };
+            let all = [with, old].concat();
+            let (output, _) = get(&server, version, "https://a.test/", &all);
+            let printed = String::from_utf8(output.stderr).unwrap();
+            assert!(printed.contains(words), "HTTP/{version}: {printed}");
+        }
+        let (_, log) = server.terminate();
+        assert!(log.contains("UnknownIssuer"), "HTTP/{version}: {log}");
+    }
+}
+
+#[test]
 fn requests_on_connections_with_other_rules_are_misdirected() {
     let files = Files::new();
     let server = files.serve(

@@ -177,6 +177,40 @@ fn help_explains_profiles_published_values_and_digests() {
 }
 
 #[test]
+fn http3_is_announced_at_the_port_that_the_client_has_reached() {
+    let root = site();
+    let server = Server::start(&[text(root.path())]);
+    let (_, own) = server.address.rsplit_once(':').unwrap();
+    let own = format!("h3=\":{own}\"");
+    for (host, expected) in [
+        ("a.test:8443", "h3=\":8443\""),
+        ("a.test", "h3=\":443\""),
+        (&*server.address, &own),
+    ] {
+        for version in ["1.1", "2"] {
+            let host = format!("Host: {host}");
+            let url = server.url("a.txt");
+            let arguments = [
+                "get",
+                &url,
+                "--insecure",
+                "--http",
+                version,
+                "-i",
+                "-H",
+                &host,
+            ];
+            let printed = String::from_utf8(run(&arguments).stdout).unwrap();
+            let printed = printed.to_lowercase();
+            assert!(
+                printed.contains(&format!("alt-svc: {expected};")),
+                "{printed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn files_are_transferred_over_every_http_version() {
     let root = site();
     let out = TempDir::new().unwrap();

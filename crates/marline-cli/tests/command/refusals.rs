@@ -221,3 +221,14 @@ fn unreadable_requests_have_a_reason() {
         .collect();
     assert_eq!(reasons, ["malformed", "malformed", "header_too_large"]);
 }
+
+#[test]
+fn what_is_not_there_is_answered_with_a_line_of_text() {
+    let files = Files::new("dir = '.'\n");
+    let server = files.start("serve");
+    for version in VERSIONS {
+        let url = server.url("none");
+        let output = run(&["get", &url, "--insecure", "--http", version]);
+        assert_eq!(output.stdout, b"Not found\n", "HTTP/{version}");
+    }
+}

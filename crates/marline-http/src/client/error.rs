@@ -1,5 +1,6 @@
 //! Errors of a client.
 
+use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
 use marline::ConnectionError;
+use rustls::AlertDescription;
 
 use super::{CertificateProblem, LowSpeed, ProxyError, Stalled};
 use crate::body::BoxError;
@@ -54,7 +56,7 @@ pub enum ClientError {
         cause: io::Error,
     },
     /// The server cannot be reached.
-    #[error("cannot reach {host} at {address}: {cause}")]
+    #[error("cannot reach {host} at {address}: {cause}{}", about_identity(&**cause))]
     Connect {
         /// The host as the URL has it.
         host: String,
@@ -136,7 +138,7 @@ pub enum ClientError {
         cause: BoxError,
     },
     /// The server violated HTTP, or the connection failed or made no progress before the response began.
-    #[error("no response: {cause}")]
+    #[error("no response: {cause}{}", about_identity(&**cause))]
     NoResponse {
         /// The cause.
         cause: BoxError,
@@ -239,6 +241,55 @@ pub enum ClientError {
     /// No runtime was given, and the caller runs in no tokio runtime.
     #[error("cannot run: {0}")]
     Runtime(io::Error),
+}
+
+/// What the server says about the certificate of this client by the alert of TLS in `error`, if it does (RFC 8446, section 6.2): it
+/// has no other to refuse.
+fn about_identity(error: &(dyn StdError + 'static)) -> &'static str {
+    match alert(error).map(AlertDescription::from) {
+        Some(AlertDescription::CertificateRequired) => {
+            "; the server asks for a certificate of the client, and has got none"
+        }
+        Some(AlertDescription::CertificateExpired) => {
+            "; the server refuses the certificate of the client: it has expired"
+        }
+        Some(AlertDescription::CertificateRevoked) => {
+            "; the server refuses the certificate of the client: it was revoked"
+        }
+        Some(AlertDescription::UnknownCA) => {
+            "; the server refuses the certificate of the client: it does not know its authority"
+        }
+        Some(AlertDescription::AccessDenied) => {
+            "; the server refuses the certificate of the client: access is denied"
+        }
+        Some(
+            AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateUnknown,
+        ) => "; the server refuses the certificate of the client; its log says why",
+        _ => "",
+    }
+}
+
+/// The alert of TLS by which the peer ended the connection.
+fn alert(error: &(dyn StdError + 'static)) -> Option<u8> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(ConnectionError::PeerTransport { code, .. }) = error.downcast_ref() {
+            return code.tls_alert();
+        }
+        if let Some(rustls::Error::AlertReceived(alert)) = error.downcast_ref() {
+            return Some((*alert).into());
+        }
+        // The source of an error of the system is that of the error inside, not that error.
+        let inner = error.downcast_ref::<io::Error>();
+        let inner = inner.and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 fn of(expected: Option<u64>) -> String {

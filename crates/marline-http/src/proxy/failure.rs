@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use marline::ConnectionError;
 use marline_h3::SendError;
 
 use super::fields::InvalidLength;
-use crate::body::Body;
+use crate::body::{Body, BoxError};
 use crate::http3::RequestError;
 use crate::limits;
 use crate::server::Refusal;
@@ -142,6 +143,14 @@ pub(super) fn cause(error: &(dyn StdError + 'static)) -> String {
         last = source;
     }
     last.to_string()
+}
+
+/// Why a connection does not open, for a message that says that it does not.
+pub(super) fn unreachable(error: &BoxError) -> String {
+    match error.downcast_ref() {
+        Some(ConnectionError::Unreachable(what)) => what.to_string(),
+        _ => error.to_string(),
+    }
 }
 
 /// Whether the header of a message was too large, in bytes or in fields.

@@ -19,7 +19,7 @@ use tower::util::BoxCloneSyncService;
 
 use super::connections::{Connections, ResponseSlot};
 use super::content::Content;
-use super::failure::Failure;
+use super::failure::{Failure, unreachable};
 use super::fields::{self, Received};
 use super::forward::Target;
 use super::request_body::HeldBody;
@@ -370,7 +370,7 @@ fn explain(error: &ClientError) -> Failure {
             Some(stalled) => Failure::ResponseTimeout(stalled.limit()),
             None => Failure::Response(cause.to_string()),
         },
-        ClientError::Connect { cause, .. } => Failure::Connect(cause.to_string()),
+        ClientError::Connect { cause, .. } => Failure::Connect(unreachable(cause)),
         ClientError::Resolve { cause, .. } => {
             Failure::Connect(format!("its name has no address: {cause}"))
         }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::Sha256;
-use rustls::RootCertStore;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
-use rustls::server::danger::ClientCertVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{
     ProducesTickets, StoresServerSessions, VerifierBuilderError, WebPkiClientVerifier,
 };
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use x509_cert::der::Decode;
 
 use crate::HostPattern;
@@ -164,7 +165,7 @@ impl ClientCertificates {
             builder = builder.allow_unauthenticated();
         }
         Ok(Self(Arc::new(Rules {
-            verifier: builder.build()?,
+            verifier: Arc::new(Explaining(builder.build()?)),
             id: hash.finish(),
             first_to_expire,
         })))
@@ -205,6 +206,80 @@ impl ClientCertificates {
         let verified = self.0.verifier.verify_client_cert(own, others, now);
         verified.ok()?;
         ClientCertificate::read(own).map(Arc::new)
+    }
+}
+
+/// A verifier that says more about certificates that it refuses than their kind of error.
+#[derive(Debug)]
+struct Explaining(Arc<dyn ClientCertVerifier>);
+
+/// A certificate without extensions, which many tools issue unless they are told otherwise.
+#[derive(thiserror::Error)]
+#[error("the certificate is of an older version than 3 of X.509; have one with extensions issued")]
+struct OldVersion;
+
+impl fmt::Debug for OldVersion {
+    /// As text, for rustls shows errors of others this way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl ClientCertVerifier for Explaining {
+    fn offer_client_auth(&self) -> bool {
+        self.0.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.0.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[rustls::DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        let verified = self.0.verify_client_cert(end_entity, intermediates, now);
+        verified.map_err(|error| match &error {
+            rustls::Error::InvalidCertificate(CertificateError::Other(other))
+                if matches!(
+                    other.0.downcast_ref(),
+                    Some(webpki::Error::UnsupportedCertVersion)
+                ) =>
+            {
+                CertificateError::Other(OtherError(Arc::new(OldVersion))).into()
+            }
+            _ => error,
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }
 
@@ -427,6 +502,39 @@ mod tests {
     fn subjects_are_text_of_a_header_field() {
         assert_eq!(ascii("CN=ana, O=x"), "CN=ana, O=x");
         assert_eq!(ascii("CN=caf\u{e9}\r\nX: y"), "CN=caf\\C3\\A9\\0D\\0AX: y");
+    }
+
+    #[test]
+    fn a_certificate_without_extensions_is_refused_with_the_reason() {
+        use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SigningKey};
+        use x509_cert::der::Encode;
+        use x509_cert::der::asn1::BitString;
+
+        let mut authority = CertificateParams::default();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ca.pem");
+        std::fs::write(&path, authority.self_signed(&key).unwrap().pem()).unwrap();
+        let issuer = Issuer::new(authority, key);
+        let client = KeyPair::generate().unwrap();
+        let signed = CertificateParams::default().signed_by(&client, &issuer);
+        let mut certificate = x509_cert::Certificate::from_der(signed.unwrap().der()).unwrap();
+        // As `openssl x509 -req` makes it without a file of extensions.
+        certificate.tbs_certificate.version = x509_cert::Version::V1;
+        certificate.tbs_certificate.extensions = None;
+        let signed = certificate.tbs_certificate.to_der().unwrap();
+        let signature = issuer.key().sign(&signed).unwrap();
+        certificate.signature = BitString::from_bytes(&signature).unwrap();
+        let der = CertificateDer::from(certificate.to_der().unwrap());
+        let rules = ClientCertificates::from_pem_files(&path, None, true).unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(1_800_000_000));
+        let refused = rules.verifier().verify_client_cert(&der, &[], now);
+        let error = refused.unwrap_err().to_string();
+        assert!(
+            error.contains("an older version than 3 of X.509"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::ServiceExt;
 
+use super::alt_svc::asked_port;
 use super::files::without_content;
 use super::paced::{Pace, Paced};
 use super::panics::{self, Panicked};
@@ -34,7 +35,7 @@ pub(super) async fn respond(
     mut request: Request<Body>,
     origin: Origin,
 ) -> Answer {
-    let version = request.version();
+    let asked = Asked::of(recorder, &request);
     let current = context.current.get();
     let log = current.log.clone();
     let client = current.trusted.client(recorder.client, request.headers());
@@ -66,8 +67,8 @@ pub(super) async fn respond(
     let response = match response {
         // Whatever the site makes of content that has failed.
         _ if pace.is_too_slow() => {
-            let mut response = refusal(context, recorder, version, Refusal::TooSlow);
-            if version < Version::HTTP_2 {
+            let mut response = refusal(context, recorder, asked, Refusal::TooSlow);
+            if asked.version < Version::HTTP_2 {
                 let close = HeaderValue::from_static("close");
                 response.headers_mut().insert(CONNECTION, close);
             }
@@ -75,10 +76,10 @@ pub(super) async fn respond(
         }
         Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
-        Err(reason) => return record.begin(refusal(context, recorder, version, reason)),
+        Err(reason) => return record.begin(refusal(context, recorder, asked, reason)),
     };
     let mut response = without_content_where_none_is_allowed(response, &method);
-    add_header_fields(context, recorder, version, &mut response);
+    add_header_fields(context, recorder, asked, &mut response);
     record.begin(response)
 }
 
@@ -145,10 +146,10 @@ pub(super) fn refuse(
     request: &Request<Body>,
     reason: Refusal,
 ) -> Answer {
-    let version = request.version();
+    let asked = Asked::of(recorder, request);
     let log = context.current.get().log.clone();
     let record = Record::new(recorder, log, request);
-    record.begin(refusal(context, recorder, version, reason))
+    record.begin(refusal(context, recorder, asked, reason))
 }
 
 /// Refuses a request that could not be read for `reason`, and records that.
@@ -158,7 +159,11 @@ pub(super) fn refuse_unreadable(
     version: Version,
     reason: Refusal,
 ) -> Answer {
-    let response = refusal(context, recorder, version, reason);
+    let asked = Asked {
+        version,
+        port: None,
+    };
+    let response = refusal(context, recorder, asked, reason);
     unreadable(context, recorder, version).begin(response)
 }
 
@@ -168,15 +173,33 @@ pub(super) fn unreadable(context: &Context, recorder: &Arc<Recorder>, version: V
     Record::unreadable(recorder, log, version)
 }
 
+/// What the header of a response follows from.
+#[derive(Clone, Copy)]
+struct Asked {
+    version: Version,
+    /// The port of https that the client has reached, if the response is to name that of HTTP/3.
+    port: Option<u16>,
+}
+
+impl Asked {
+    fn of<B>(recorder: &Recorder, request: &Request<B>) -> Self {
+        let has_tls = recorder.alt_svc.is_some() && recorder.tls.get().is_some();
+        Self {
+            version: request.version(),
+            port: has_tls.then(|| asked_port(request)).flatten(),
+        }
+    }
+}
+
 /// A response by the server itself, without content.
 fn refusal(
     context: &Context,
     recorder: &Recorder,
-    version: Version,
+    asked: Asked,
     reason: Refusal,
 ) -> Response<Body> {
     let mut response = refused(reason);
-    add_header_fields(context, recorder, version, &mut response);
+    add_header_fields(context, recorder, asked, &mut response);
     response
 }
 
@@ -189,11 +212,11 @@ fn refused(reason: Refusal) -> Response<Body> {
 fn add_header_fields(
     context: &Context,
     recorder: &Recorder,
-    version: Version,
+    asked: Asked,
     response: &mut Response<Body>,
 ) {
     let headers = response.headers_mut();
-    if version >= Version::HTTP_2 {
+    if asked.version >= Version::HTTP_2 {
         // hyper adds the field for HTTP/1.1.
         let now = UNIX_EPOCH.checked_add(context.runtime.unix_time());
         if let Some(date) = now.and_then(http_date) {
@@ -201,6 +224,9 @@ fn add_header_fields(
         }
     }
     if let Some(alt_svc) = &recorder.alt_svc {
-        headers.insert(ALT_SVC, alt_svc.clone());
+        let field = asked
+            .port
+            .map_or_else(|| alt_svc.listening(), |port| alt_svc.of(port));
+        headers.insert(ALT_SVC, field);
     }
 }

@@ -10,6 +10,7 @@ mod accept;
 mod access_log;
 mod account;
 mod admission;
+mod alt_svc;
 mod budget;
 mod challenges;
 mod client_certificates;
@@ -58,7 +59,7 @@ use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use marline::{Instant, QuicLb, TicketKey};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
@@ -67,6 +68,7 @@ use tokio::task::JoinSet;
 pub use self::access_log::{AccessLog, AccessLogFormat};
 pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
+use self::alt_svc::AltSvc;
 pub(crate) use self::budget::{Budget, Grant};
 pub use self::challenges::{AnsweredChallenge, Challenges};
 pub use self::client_certificates::{
@@ -704,9 +706,7 @@ impl Sockets {
             };
             let sockets = sockets.map_err(failed)?;
             address = sockets[0].local_addr().unwrap_or(address);
-            let alt_svc = format!("h3=\":{}\"; ma=86400", address.port());
-            let alt_svc = HeaderValue::try_from(alt_svc).ok();
-            let alt_svc = alt_svc.filter(|_| protocols.http3);
+            let alt_svc = AltSvc::new(address.port()).filter(|_| protocols.http3);
             for (worker, socket) in sockets.into_iter().enumerate() {
                 self.tcp.push(OfWorker {
                     worker,

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use marline::Instant;
 
 use super::access_log::{AccessLog, Line, RequestLine};
+use super::alt_svc::AltSvc;
 use super::client_certificates::{ClientCertificate, ClientRules, TlsClient};
 use super::metrics::{Metrics, SiteName};
 use super::monitor::Activity;
@@ -60,7 +61,7 @@ pub(super) struct Recorder {
     pub(super) client: SocketAddr,
     pub(super) connection: String,
     /// Where the server has HTTP/3, for clients of other versions (RFC 7838).
-    pub(super) alt_svc: Option<HeaderValue>,
+    pub(super) alt_svc: Option<AltSvc>,
     /// The client, once it is known, if the connection has TLS.
     pub(super) tls: OnceLock<TlsClient>,
     /// Whether requests make progress, if it is a connection over TCP.

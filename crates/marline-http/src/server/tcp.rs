@@ -47,6 +47,7 @@ pub(super) use self::tunnels::Tunnels;
 use self::unread::Unread;
 use super::accept::{self, Accepted};
 use super::admission::Peer;
+use super::alt_svc::AltSvc;
 use super::challenges::ACME_TLS;
 use super::exchange::{refuse, respond, unreadable};
 use super::monitor::Activity;
@@ -80,12 +81,12 @@ async fn refuse_unread<S: AsyncWrite + Unpin>(mut stream: S, refusal: &[u8]) -> 
 /// A TCP listener.
 pub(super) struct Listener {
     socket: TcpListener,
-    alt_svc: Option<HeaderValue>,
+    alt_svc: Option<AltSvc>,
 }
 
 impl Listener {
     /// A listener whose responses announce `alt_svc`, if that is some.
-    pub(super) fn new(socket: TcpListener, alt_svc: Option<HeaderValue>) -> Self {
+    pub(super) fn new(socket: TcpListener, alt_svc: Option<AltSvc>) -> Self {
         Self { socket, alt_svc }
     }
 
@@ -149,7 +150,7 @@ impl Listener {
         context: &Arc<Context>,
         connections: &mut JoinSet<()>,
         tunnel: &mpsc::Sender<()>,
-        alt_svc: Option<&HeaderValue>,
+        alt_svc: Option<&AltSvc>,
         accepted: Accepted<TcpStream>,
     ) {
         let Accepted { stream, client } = accepted;
@@ -211,7 +212,7 @@ pub(super) struct ClientConnection {
     pub(super) client: SocketAddr,
     pub(super) origin: Origin,
     pub(super) id: u64,
-    pub(super) alt_svc: Option<HeaderValue>,
+    pub(super) alt_svc: Option<AltSvc>,
     pub(super) progress: Arc<Progress>,
     pub(super) deliveries: Deliveries,
     pub(super) tunnels: Tunnels,

@@ -21,7 +21,7 @@ use crate::body::Body;
 use crate::client::{ClientError, HttpVersion, Origin};
 use crate::limits;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::failure::{Failure, cause};
+use crate::proxy::failure::{Failure, cause, unreachable};
 use crate::proxy::tls::{InvalidTlsName, Secured, TlsConnectors};
 use crate::proxy::url::{UpstreamProtocol, UpstreamUrl};
 use crate::stream::AnyStream;
@@ -139,7 +139,7 @@ impl DialError {
                 return Failure::Tls(error.to_string());
             }
             Self::Http3(ClientError::Connect { cause, .. }) => {
-                return Failure::Connect(cause.to_string());
+                return Failure::Connect(unreachable(cause));
             }
             Self::Http3(_) => {}
         }

@@ -515,6 +515,29 @@ async fn an_application_of_http3_that_no_longer_answers_is_passed_over() {
     wait_for(&proxy, &unhealthy).await;
 }
 
+#[tokio::test]
+async fn an_application_of_http3_that_is_not_there_is_not_waited_for_each_time() {
+    let silent = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("h3://{}", silent.local_addr().unwrap());
+    let proxy = proxy_with(&[silent], |config| {
+        config.tls = insecure();
+        config.connect_timeout = Duration::from_secs(3600);
+        config.fail_time = Duration::from_secs(3600);
+    })
+    .await;
+    let wait = async || {
+        let answer = get(&proxy, VERSIONS[3]).await;
+        assert_eq!(answer.status, StatusCode::GATEWAY_TIMEOUT);
+        let (_, text) = answer.text.split_once("no answer within ").unwrap();
+        text.split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let first = wait().await;
+    // Those that wait together wait for one handshake.
+    let (second, third, fourth) = tokio::join!(wait(), wait(), wait());
+    assert!(first < 4.0 && second < first / 2.0, "{first} {second}");
+    assert_eq!([third, fourth], [second; 2]);
+}
+
 /// The address of a relay of datagrams to `to`, until `ends`.
 async fn relay(to: SocketAddr, ends: Arc<AtomicBool>) -> SocketAddr {
     let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();

@@ -238,3 +238,38 @@ async fn requests_without_content_and_websockets_are_not_held() {
         assert_eq!(field(&works.last_request(), "content-length"), None);
     }
 }
+
+#[tokio::test]
+async fn content_that_is_empty_is_announced_to_applications() {
+    let application = reads(0, 0, Arc::default()).await;
+    let urls = [application.url()];
+    let streaming = proxy_with(&urls, |_| {}).await;
+    let holding = proxy_with(&urls, |config| config.buffer_uploads = Some(1000)).await;
+    let post = async |proxy: &TestServer, version, body| {
+        let response = request(proxy, version, Method::POST, &[], body).await;
+        whole(response.unwrap()).await.text
+    };
+    for version in VERSIONS {
+        // It ends without a part, as that of a chunked request can.
+        let ended = Upload::new();
+        drop(ended.parts);
+        assert_eq!(
+            post(&holding, version, ended.body).await,
+            "done",
+            "{version:?}"
+        );
+        assert_eq!(
+            post(&holding, version, Body::empty()).await,
+            "done",
+            "{version:?}"
+        );
+        // Over HTTP/3, the end of the stream may follow later.
+        if version != VERSIONS[3] {
+            assert_eq!(
+                post(&streaming, version, Body::empty()).await,
+                "done",
+                "{version:?}"
+            );
+        }
+    }
+}
