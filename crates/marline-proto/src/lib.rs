@@ -57,7 +57,8 @@ pub use config::{
     MultipathConfig, RetryPolicy, ServerConfig, TransportConfig,
 };
 pub use connection::{
-    Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable,
+    Connection, ConnectionError, EndpointEvent, EndpointFailure, Event, MigrateError,
+    MigrationStart, Unreachable,
 };
 pub use crypto::{
     QUIC_LB_KEY_LEN, QuicLb, QuicLbConfig, QuicLbError, QuicLbFormat, RESET_TOKEN_LEN, ResetKey,

@@ -147,6 +147,7 @@ fn connection_kind(error: &ConnectionError) -> io::ErrorKind {
             Unreachable::Host => io::ErrorKind::HostUnreachable,
             Unreachable::Network => io::ErrorKind::NetworkUnreachable,
         },
+        ConnectionError::NetworkLost(_) => io::ErrorKind::NetworkDown,
         ConnectionError::LocallyClosed
         | ConnectionError::Evicted
         | ConnectionError::EndpointFailed(_) => io::ErrorKind::NotConnected,

@@ -104,6 +104,9 @@ fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
             (None, false) => Trust::System,
         },
         qlog: arguments.transport.qlog_directory()?,
+        // Without rules, the device of the tunnel would be one of the interfaces that are tried.
+        migrate: !arguments.path.is_empty(),
+        fallback: false,
         ..ClientConfig::default()
     };
     let mut transport = arguments.transport.config()?;

@@ -3,7 +3,7 @@
 //!
 //! The connection IDs name the server (QUIC-LB), so that no request is lost when the address of a client changes, when the
 //! configuration of the IDs is replaced, and when a server stops. Those of a server that is killed end at once, by the reset
-//! of another.
+//! of another. The module `migration` has clients with two networks.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
@@ -15,6 +15,7 @@
 mod balancer;
 mod clients;
 mod machines;
+mod migration;
 mod network;
 mod translator;
 

@@ -123,7 +123,7 @@ fn of_network(number: u8, host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, number, host)
 }
 
-fn ip(namespace: &Namespace, arguments: &[&str]) -> Result<(), String> {
+pub(crate) fn ip(namespace: &Namespace, arguments: &[&str]) -> Result<(), String> {
     let run = || Command::new("ip").args(arguments).output();
     let output = namespace.inside(run).and_then(|output| output);
     let output = output.map_err(|error| format!("cannot run `ip`: {error}"))?;
@@ -138,14 +138,14 @@ fn ip(namespace: &Namespace, arguments: &[&str]) -> Result<(), String> {
 }
 
 /// A thread inside a namespace, by which programs find it: it has no name.
-struct Held {
+pub(crate) struct Held {
     path: String,
     /// Dropped to end the thread.
     _end: Sender<()>,
 }
 
 impl Held {
-    fn of(namespace: &Arc<Namespace>) -> io::Result<Self> {
+    pub(crate) fn of(namespace: &Arc<Namespace>) -> io::Result<Self> {
         let (found, path) = channel();
         let (end, ended) = channel::<()>();
         let inside = Arc::clone(namespace);
@@ -158,5 +158,10 @@ impl Held {
         });
         let path = path.recv().map_err(io::Error::other)??;
         Ok(Self { path, _end: end })
+    }
+
+    /// The file of the namespace.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 }

@@ -155,6 +155,10 @@ pub struct ClientConfig {
     /// [`multipath`](marline::TransportConfig::multipath) in [`quic`](Self::quic), and a server
     /// with multipath.
     pub paths: Option<PathPolicy>,
+    /// Whether QUIC connections with one path migrate when their network is gone or gets no answers
+    /// ([`PathManager::follow`](marline::PathManager::follow)): to the address of another of the [`paths`](Self::paths), or without
+    /// these, to the one that the system then chooses or that answers. With an [address of this end](Network::local) they stay there.
+    pub migrate: bool,
     /// The policy for the number of connections to an origin, and for the one that carries each object; for HTTP/3.
     /// With it, numbers of connections in the options of a fetch or a page load are not used, and objects are fetched
     /// whole.
@@ -211,6 +215,7 @@ impl Default for ClientConfig {
             bundle: false,
             own_sockets: false,
             paths: None,
+            migrate: true,
             pipes: None,
             qlog: None,
             resolve: BTreeMap::new(),

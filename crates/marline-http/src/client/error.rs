@@ -12,6 +12,7 @@ use rustls::AlertDescription;
 
 use super::{CertificateProblem, LowSpeed, ProxyError, Stalled};
 use crate::body::BoxError;
+use crate::http3::RequestError;
 use crate::limits::MAX_EXPANSION;
 use crate::server::IdentityError;
 
@@ -303,11 +304,26 @@ impl ClientError {
             Self::TimeLimit { .. } | Self::ConnectTimeout { .. } | Self::TooSlow { .. } => true,
             Self::Connect { cause, .. } => matches!(
                 cause.downcast_ref(),
-                Some(ConnectionError::HandshakeTimeout | ConnectionError::IdleTimeout)
+                Some(
+                    ConnectionError::HandshakeTimeout
+                        | ConnectionError::IdleTimeout
+                        | ConnectionError::NetworkLost(_)
+                )
             ),
             Self::NoResponse { cause } | Self::Truncated { cause, .. } => cause.is::<Stalled>(),
             _ => false,
         }
+    }
+
+    /// Whether its connection ended because its network was gone and it could not migrate: a new one uses another.
+    pub(super) fn is_network_lost(&self) -> bool {
+        let (Self::NoResponse { cause } | Self::Truncated { cause, .. }) = self else {
+            return false;
+        };
+        matches!(
+            cause.downcast_ref(),
+            Some(RequestError::Lost(ConnectionError::NetworkLost(_)))
+        )
     }
 
     /// Whether to repeat the request on a new connection: the server may have closed an idle one at the

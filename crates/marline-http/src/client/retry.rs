@@ -15,7 +15,7 @@ const FIRST_DELAY: Duration = Duration::from_secs(1);
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
 
 /// The repetition of attempts that fail for a reason that may pass: a name that is not found, a time limit for the connection
-/// or for progress, and the statuses 408, 429, 500, 502, 503 and 504.
+/// or for progress, a network that is gone, and the statuses 408, 429, 500, 502, 503 and 504.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
     /// The most repetitions.
@@ -53,7 +53,7 @@ impl Retry {
             | ClientError::NotRepeatable { .. } => false,
             ClientError::Resolve { .. } => true,
             ClientError::Connect { cause, .. } if self.refused && is_refused(cause) => true,
-            error => self.all_errors || error.is_timeout(),
+            error => self.all_errors || error.is_timeout() || error.is_network_lost(),
         }
     }
 
@@ -96,8 +96,10 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use marline::{ConnectionError, MigrateError};
 
     use super::*;
+    use crate::http3::RequestError;
 
     #[test]
     fn delays_double_unless_the_server_or_the_user_names_one() {
@@ -117,6 +119,20 @@ mod tests {
         }
         retry.delay = Some(3 * second);
         assert_eq!(retry.delay(5, None, now), 3 * second);
+    }
+
+    #[test]
+    fn a_lost_network_may_pass_and_a_lost_server_may_not() {
+        let covers = |error: ConnectionError| {
+            Retry::default().covers_error(&ClientError::Truncated {
+                received: 1,
+                expected: None,
+                cause: RequestError::Lost(error).into(),
+            })
+        };
+        let why = MigrateError::Forbidden;
+        assert!(covers(ConnectionError::NetworkLost(why)));
+        assert!(!covers(ConnectionError::Reset));
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub enum Event {
     DatagramsUnblocked,
     /// The peer's or the local address has changed.
     PathChanged,
+    /// Client: a probe timeout of the only path expired, at least the third in a row, and nothing has arrived meanwhile:
+    /// [`Connection::unresponsive_since`](crate::Connection::unresponsive_since).
+    PathUnresponsive,
     /// A path was opened; its validation has started.
     PathOpened(PathId),
     /// A path can carry data from now on.
@@ -52,6 +55,23 @@ pub enum Event {
     PathsAvailable,
     /// The connection has ended; the last event.
     Closed(ConnectionError),
+}
+
+/// Why a client's connection cannot migrate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MigrateError {
+    /// The handshake is not confirmed (RFC 9000, section 9).
+    #[error("its handshake is not confirmed")]
+    NotConfirmed,
+    /// The server sent `disable_active_migration` (RFC 9000, section 18.2).
+    #[error("the server does not allow it")]
+    Forbidden,
+    /// No connection ID of the server is left that was not used from another address (RFC 9000, section 9.5).
+    #[error("the server has provided no connection ID for another address")]
+    NoConnectionId,
+    /// It has ended, is a server's, or has several paths: each of these has its own addresses.
+    #[error("it does not consist of one path of a client")]
+    NotApplicable,
 }
 
 /// The unreachable part according to an ICMP message "destination unreachable" (RFC 792; RFC 4443, section 3.1).
@@ -114,6 +134,10 @@ pub enum ConnectionError {
     /// 9000, section 14.2.1).
     #[error("the server cannot be reached: {0}")]
     Unreachable(Unreachable),
+    /// Client: the network that the connection used is gone or silent, and it could not migrate to another: the server
+    /// forbids that, or the handshake was not confirmed (RFC 9000, section 9). A new connection may use the other.
+    #[error("the connection's network is gone, and it cannot migrate to another: {0}")]
+    NetworkLost(MigrateError),
     /// The peer sent a stateless reset.
     #[error("the peer reset the connection: it has lost its state")]
     Reset,

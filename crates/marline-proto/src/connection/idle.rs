@@ -35,6 +35,8 @@ pub(super) struct Idle {
     sent_since: bool,
     /// Minimum of the timeout: three probe timeouts.
     floor: Duration,
+    /// Time of the last received packet.
+    received_at: Option<Instant>,
 }
 
 impl Idle {
@@ -58,6 +60,7 @@ impl Idle {
             ping_at: None,
             sent_since: false,
             floor: Duration::ZERO,
+            received_at: None,
         }
     }
 
@@ -72,6 +75,7 @@ impl Idle {
     /// Handles a received packet; `floor` is three probe timeouts, `bytes` the stream bytes received so far.
     pub(super) fn on_received(&mut self, now: Instant, floor: Duration, bytes: u64) {
         self.floor = floor;
+        self.received_at = Some(now);
         self.sent_since = false;
         self.restart(now);
         if let Some(response) = &mut self.response {
@@ -81,6 +85,11 @@ impl Idle {
             }
             response.at = Some(now + response.interval.max(floor));
         }
+    }
+
+    /// Time of the last received packet.
+    pub(super) const fn received_at(&self) -> Option<Instant> {
+        self.received_at
     }
 
     /// Handles a sent ack-eliciting packet.

@@ -263,7 +263,7 @@ impl Connection {
     }
 
     /// Client: a new 4-tuple of a path, whose validation begins. It has no amplification limit.
-    fn client_tuple(
+    pub(super) fn client_tuple(
         &mut self,
         now: Instant,
         at: Slot,

@@ -23,6 +23,7 @@ mod ack_frequency;
 mod api;
 mod bundle;
 mod capacity_tokens;
+mod client_migration;
 mod close;
 #[cfg(any(test, feature = "testing"))]
 mod craft;
@@ -54,9 +55,12 @@ use std::time::Duration;
 use marline_wire::params::TransportParameters;
 use marline_wire::{ConnectionId, Side};
 
+pub use client_migration::MigrationStart;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use craft::Held;
-pub use events::{ConnectionError, EndpointEvent, EndpointFailure, Event, Unreachable};
+pub use events::{
+    ConnectionError, EndpointEvent, EndpointFailure, Event, MigrateError, Unreachable,
+};
 
 use crate::ack::{OwnRequest, PeerRequest};
 use crate::announce::Announcements;

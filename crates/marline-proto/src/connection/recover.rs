@@ -307,6 +307,7 @@ impl Connection {
                 } else {
                     self.send_probes(at, id);
                 }
+                self.report_unresponsive(now);
             }
             None => {}
         }

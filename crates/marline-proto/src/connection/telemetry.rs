@@ -280,7 +280,9 @@ impl Telemetry {
                 ClosedWith::Transport(ErrorCode::NO_ERROR),
                 CloseTrigger::IdleTimeout,
             ),
-            ConnectionError::EndpointFailed(_) | ConnectionError::Unreachable(_) => {
+            ConnectionError::EndpointFailed(_)
+            | ConnectionError::Unreachable(_)
+            | ConnectionError::NetworkLost(_) => {
                 (Initiator::Local, ClosedWith::Nothing, CloseTrigger::Error)
             }
             ConnectionError::IdleTimeout | ConnectionError::HandshakeTimeout => (

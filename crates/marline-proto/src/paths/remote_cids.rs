@@ -206,6 +206,11 @@ impl RemoteCids {
         Ok(())
     }
 
+    /// Whether there is an ID that no 4-tuple has used.
+    pub(crate) fn has_unused(&self) -> bool {
+        self.others.iter().any(|remote| !remote.used)
+    }
+
     /// Takes an ID that no 4-tuple has used. `None` until the peer issues more.
     pub(crate) fn next_unused(&mut self) -> Option<RemoteCid> {
         let next = self

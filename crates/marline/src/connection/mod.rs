@@ -3,6 +3,7 @@
 mod connecting;
 mod events;
 mod info;
+mod migration;
 mod paths;
 mod state;
 mod weak;
@@ -18,6 +19,7 @@ use tokio::sync::broadcast;
 
 pub use self::connecting::Connecting;
 pub use self::events::{ConnectionEvent, Events};
+pub(crate) use self::migration::MigrationView;
 pub(crate) use self::state::{ConnectionRef, ConnectionState, SendEnd, Sender, SharedConnection};
 pub use self::weak::WeakConnection;
 use crate::error::SendDatagramError;
@@ -307,7 +309,7 @@ impl Connection {
 
     /// Its endpoint's socket now.
     pub(crate) fn socket(&self) -> Arc<dyn UdpSocket> {
-        Arc::clone(&self.0.lock().socket)
+        self.0.socket()
     }
 
     /// The runtime of its endpoint.

@@ -40,6 +40,8 @@ pub(crate) struct ConnectionState {
     pub(crate) queued: bool,
     /// Whether the driver has it among those that may be unreachable.
     pub(crate) is_unanswered: bool,
+    /// Whether the only path was found unresponsive since the driver last looked.
+    pub(crate) is_unresponsive: bool,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
     /// The endpoint has removed the connection: its handle may name another one.
@@ -101,6 +103,7 @@ impl SharedConnection {
                 is_pinned: false,
                 queued: false,
                 is_unanswered: false,
+                is_unresponsive: false,
                 connected: false,
                 confirmed: false,
                 drained: false,
@@ -170,6 +173,7 @@ impl ConnectionState {
                     self.publish(ConnectionEvent::HandshakeConfirmed);
                 }
                 Event::ZeroRttRejected => self.publish(ConnectionEvent::EarlyDataRejected),
+                Event::PathUnresponsive => self.is_unresponsive = true,
                 Event::PathChanged => self.publish(ConnectionEvent::PathChanged),
                 Event::PathOpened(id) => self.publish(ConnectionEvent::PathOpened(id)),
                 Event::PathValidated(id) => {

@@ -240,6 +240,9 @@ impl Driver {
             if self.outgoing.poll_flush(cx).is_pending() {
                 return progress;
             }
+            if self.outgoing.take_network_lost() {
+                self.shared.notify_watch();
+            }
             if let Some(report) = self.outgoing.take_unroutable() {
                 self.end_one(&report);
             }
@@ -301,9 +304,15 @@ impl Driver {
             .update(connection, &mut state, &*self.socket);
         let drained = state.drained;
         let is_former = |socket: &Arc<dyn UdpSocket>| !Arc::ptr_eq(socket, &state.socket);
-        let is_pinned =
-            state.is_pinned || state.proto.is_multipath() || socket.as_ref().is_some_and(is_former);
+        let is_pinned = state.is_pinned
+            || state.proto.is_multipath()
+            || self.shared.is_watched()
+            || socket.as_ref().is_some_and(is_former);
+        let is_unresponsive = std::mem::take(&mut state.is_unresponsive);
         drop(state);
+        if is_unresponsive {
+            self.shared.notify_watch();
+        }
         if let (Some(batch), Some(socket)) = (batch, socket) {
             self.outgoing.start(batch, socket, is_pinned);
         }
@@ -453,6 +462,7 @@ impl Drop for Driver {
         };
         drop(queue);
         self.shared.signal.close();
+        self.shared.notify_watch();
         woken.into_iter().for_each(Waker::wake);
     }
 }

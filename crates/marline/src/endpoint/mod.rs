@@ -8,6 +8,7 @@ mod outgoing;
 mod state;
 mod timers;
 mod unanswered;
+mod watch;
 mod workers;
 
 use std::collections::VecDeque;
@@ -27,6 +28,7 @@ use marline_proto::{
 use self::inbox::Inbox;
 pub use self::inbox::{PassOn, PassedDatagram};
 use self::state::{EndpointState, SharedEndpoint};
+pub(crate) use self::watch::EndpointWatch;
 pub use self::workers::Worker;
 use crate::connection::{Connecting, Connection, ConnectionRef};
 use crate::error::ConnectError;
@@ -282,6 +284,7 @@ impl Endpoint {
         inner.is_pinned = from.is_some();
         connection.touch(&mut inner);
         drop(inner);
+        self.shared.notify_watch();
         Ok(connecting(ConnectionRef::new(connection)))
     }
 
@@ -399,23 +402,7 @@ impl Endpoint {
     /// # Errors
     /// The socket has no address; nothing has changed.
     pub fn rebind_to(&self, socket: Arc<dyn UdpSocket>) -> io::Result<()> {
-        let local = socket.local_addr()?;
-        let now = self.shared.runtime.now();
-        let mut state = self.shared.lock();
-        state.socket = socket;
-        state.local = local;
-        for connection in state.connections.iter().flatten() {
-            let mut inner = connection.lock();
-            inner.socket = Arc::clone(&state.socket);
-            if connection.side.is_client() {
-                inner.bound = local;
-                inner.proto.rebind(now, local);
-                connection.touch(&mut inner);
-            }
-        }
-        drop(state);
-        self.shared.signal.wake();
-        Ok(())
+        self.shared.rebind(socket)
     }
 }
 

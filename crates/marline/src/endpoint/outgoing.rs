@@ -48,6 +48,8 @@ pub(super) struct OutgoingBatch {
     sent: usize,
     /// The last datagram that this host has no route for.
     unroutable: Option<UnreachableReport>,
+    /// Whether a datagram could not leave because its source address, its interface or its route is gone.
+    network_lost: bool,
 }
 
 impl OutgoingBatch {
@@ -108,6 +110,7 @@ impl OutgoingBatch {
                     }
                 }
                 Err(error) => {
+                    self.network_lost |= is_of_network(&error);
                     if let Some(what) = unroutable(&error) {
                         self.unroutable = Some(UnreachableReport {
                             what,
@@ -124,10 +127,30 @@ impl OutgoingBatch {
         Poll::Ready(())
     }
 
+    /// Whether since the last call a datagram could not leave because a part of this host's network is gone.
+    pub(super) fn take_network_lost(&mut self) -> bool {
+        std::mem::take(&mut self.network_lost)
+    }
+
     /// Takes the report about a datagram for whose destination this host has no route.
     pub(super) fn take_unroutable(&mut self) -> Option<UnreachableReport> {
         self.unroutable.take()
     }
+}
+
+/// Whether `error` may come from a change of this host's addresses, interfaces or routes.
+fn is_of_network(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AddrNotAvailable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::HostUnreachable
+            // Of Linux, for a source address that this host does not have.
+            | io::ErrorKind::InvalidInput
+            // Of an interface that was removed.
+            | io::ErrorKind::NotFound
+    )
 }
 
 fn unroutable(error: &io::Error) -> Option<Unreachable> {

@@ -1,6 +1,7 @@
 //! The state of an endpoint that its handles and its driver share.
 
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,7 @@ use std::task::Waker;
 
 use marline_proto::coordination::bundle;
 use marline_proto::{ClientConfig, ConnectionError, ConnectionHandle, Instant, ServerConfig, Side};
+use tokio::sync::Notify;
 
 use super::driver::enqueue;
 use super::inbox::{Inbox, PassOn, Passed, PassedDatagram};
@@ -33,6 +35,9 @@ pub(super) struct SharedEndpoint {
     pub(super) awaits_close_sent: AtomicBool,
     /// Whether the socket is to be read; otherwise another process reads it.
     receives: AtomicBool,
+    /// Whether a task migrates the connections, and what wakes it.
+    pub(super) is_watched: AtomicBool,
+    pub(super) trouble: Notify,
     pub(super) inbox: Arc<Inbox>,
     /// The inboxes of the endpoints of all workers, by number.
     workers: Arc<[Arc<Inbox>]>,
@@ -84,6 +89,8 @@ impl SharedEndpoint {
             state: Mutex::new(state),
             handles: AtomicUsize::new(0),
             awaits_close_sent: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+            trouble: Notify::new(),
             inbox,
             workers: Arc::clone(workers),
         }
@@ -100,6 +107,38 @@ impl SharedEndpoint {
         self.receives.store(receives, Ordering::Release);
         drop(state);
         self.signal.wake();
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Acquire)
+    }
+
+    /// Wakes the task that migrates the connections, if there is one.
+    pub(super) fn notify_watch(&self) {
+        if self.is_watched() {
+            self.trouble.notify_one();
+        }
+    }
+
+    /// See [`Endpoint::rebind_to`](super::Endpoint::rebind_to).
+    pub(super) fn rebind(&self, socket: Arc<dyn UdpSocket>) -> io::Result<()> {
+        let local = socket.local_addr()?;
+        let now = self.runtime.now();
+        let mut state = self.lock();
+        state.socket = socket;
+        state.local = local;
+        for connection in state.connections.iter().flatten() {
+            let mut inner = connection.lock();
+            inner.socket = Arc::clone(&state.socket);
+            if connection.side.is_client() {
+                inner.bound = local;
+                inner.proto.rebind(now, local);
+                connection.touch(&mut inner);
+            }
+        }
+        drop(state);
+        self.signal.wake();
+        Ok(())
     }
 
     /// Leaves a datagram to the endpoint of another worker.

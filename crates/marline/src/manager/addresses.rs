@@ -1,6 +1,6 @@
 //! The present local address of a rule's path.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::policy::PathSource;
 use crate::runtime::{InterfaceAddress, Runtime, UdpSocket};
@@ -59,9 +59,53 @@ impl<'r> Addresses<'r> {
         }
     }
 
+    /// Whether the system lists them.
+    pub(super) fn are_listed(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// The address from which the system's routes send to `remote`.
+    pub(super) fn chosen(&self, remote: SocketAddr) -> Option<IpAddr> {
+        self.runtime.source_for(remote, None).ok()
+    }
+
+    /// The addresses of interfaces through which `remote` may be reached, whatever the routes of the system prefer.
+    pub(super) fn others(&self, remote: SocketAddr) -> Vec<IpAddr> {
+        let mut list: Vec<_> = self.list.iter().flatten().collect();
+        // Hardware comes before what programs create.
+        list.sort_by_key(|one| one.index);
+        let can_send = |one: &&InterfaceAddress| {
+            one.is_up
+                && !one.address.is_loopback()
+                && one.address.is_ipv4() == remote.is_ipv4()
+                && reaches(one.address, remote.ip())
+                && self.runtime.source_for(remote, Some(one)).is_ok()
+        };
+        let usable = list.into_iter().filter(can_send);
+        usable.map(|one| one.address).collect()
+    }
+
+    /// Whether two addresses are of one interface.
+    pub(super) fn share_interface(&self, one: IpAddr, other: IpAddr) -> bool {
+        let name = |address| {
+            let mut list = self.list.iter().flatten();
+            list.find(|known| known.address == address)
+                .map(|known| &known.name)
+        };
+        name(one).is_some() && name(one) == name(other)
+    }
+
+    /// Binds datagrams with the source address `local` to its interface, as [`bind`](Self::bind) does.
+    pub(super) fn bind_address(&self, socket: &dyn UdpSocket, local: IpAddr) {
+        let mut list = self.list.iter().flatten();
+        if let Some(found) = list.find(|one| one.address == local) {
+            socket.bind_interface(found).ok();
+        }
+    }
+
     /// Whether the host can send from `address`. Not every such address is listed at an interface: a whole
     /// prefix can be local.
-    fn has(&self, address: IpAddr) -> bool {
+    pub(super) fn has(&self, address: IpAddr) -> bool {
         let mut list = self.list.iter().flatten();
         match list.find(|one| one.address == address) {
             Some(listed) => listed.is_up,

@@ -196,7 +196,7 @@ pub(super) struct SilentAddresses(Mutex<BTreeMap<IpAddr, Instant>>);
 
 impl SilentAddresses {
     /// Nothing arrives at `local`; another attempt is worth it at `until`.
-    fn insert(&self, local: IpAddr, until: Instant) {
+    pub(super) fn insert(&self, local: IpAddr, until: Instant) {
         self.lock().insert(local, until);
     }
 
@@ -205,7 +205,7 @@ impl SilentAddresses {
         self.lock().remove(&local);
     }
 
-    fn contains(&self, now: Instant, local: IpAddr) -> bool {
+    pub(super) fn contains(&self, now: Instant, local: IpAddr) -> bool {
         self.lock().get(&local).is_some_and(|until| *until > now)
     }
 

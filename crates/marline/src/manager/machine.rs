@@ -223,6 +223,21 @@ impl Machine {
         }
     }
 
+    /// A path has migrated to another address of this host.
+    pub(super) fn on_moved(&mut self, now: Instant, id: PathId, local: IpAddr) {
+        let rule = self.rule_at(local);
+        let is_spent = rule.is_some_and(|rule| self.rules[rule].is_spent);
+        let Some(path) = self.path(id).filter(|path| path.local != local) else {
+            return;
+        };
+        path.local = local;
+        path.owner = match path.owner {
+            Owner::Application(_) => Owner::Application(rule),
+            Owner::Rule(_) | Owner::Unlisted => rule.map_or(Owner::Unlisted, Owner::Rule),
+        };
+        path.leaving = is_spent.then(|| Leaving::new(LeavingReason::CapSpent, now));
+    }
+
     /// A path was abandoned by either end, with this error.
     pub(super) fn on_closed(&mut self, now: Instant, id: PathId, error: ErrorCode) {
         let Some(at) = self.paths.iter().position(|path| path.id == id) else {

@@ -10,13 +10,17 @@
 //! | `connect` | the first path: a handshake from the first address that works |
 //! | `machine` | decisions about the paths of a connection, without I/O |
 //! | `task` | carries out these decisions |
+//! | `migration` | decisions about the migration of a connection with one path, without I/O |
+//! | `follow` | carries out these decisions |
 //! | `addresses` | the addresses of interfaces |
 //! | `budget` | the bytes that rules with a cap have left |
 
 mod addresses;
 mod budget;
 mod connect;
+mod follow;
 mod machine;
+mod migration;
 mod policy;
 mod task;
 
@@ -25,9 +29,11 @@ use std::sync::Arc;
 use self::budget::Budget;
 pub use self::connect::ManagedConnectError;
 use self::connect::SilentAddresses;
+use self::follow::Follower;
 pub use self::policy::{InvalidPathRule, PathPolicy, PathRule, PathSource};
 use self::task::ManagerTask;
 use crate::connection::Connection;
+use crate::endpoint::Endpoint;
 
 /// Opens, observes and abandons the paths of a client's connections according to a [`PathPolicy`].
 ///
@@ -41,7 +47,8 @@ use crate::connection::Connection;
 /// * A first path from an address that no rule names is abandoned when another carries data.
 /// * Paths that the application or the connection opens are not managed, but caps apply to them, too.
 ///
-/// If the server does not support several paths, the connection keeps its first, and only caps apply.
+/// If the server does not support several paths, the connection has one, and only caps apply, and what
+/// [`follow`](Self::follow) does.
 ///
 /// Clones are the same manager: caps count over all connections. The manager's tasks end with their
 /// connections, and keep none of them open.
@@ -95,5 +102,28 @@ impl PathManager {
         }
         let task = ManagerTask::new(Arc::clone(&self.shared), connection);
         connection.runtime().spawn(Box::pin(task.run()));
+    }
+
+    /// Migrates the connections of a client's `endpoint` from now on, those that have one path (RFC 9000, section 9):
+    ///
+    /// * at once, when the host no longer has their address, or its interface is down;
+    /// * when another address works, if theirs gets no answers: three probe timeouts have expired, and nothing has
+    ///   arrived for a second;
+    /// * when another address works that is preferred to theirs, such as that of a rule to that of a backup.
+    ///
+    /// The addresses are those of the rules. A policy without rules follows the system: preferred is the address of its
+    /// route to the server, and where that gets no answers, all other interfaces are tried, and then another port. The
+    /// endpoint must be bound to `0.0.0.0` or `[::]`, or else there must be rules: it is then moved to another socket.
+    ///
+    /// Each migration uses a connection ID of its own, and starts congestion control anew. The shortest time between two
+    /// is a second, and doubles while they follow each other. A connection that cannot migrate ends with
+    /// [`NetworkLost`](marline_proto::ConnectionError::NetworkLost) if there is another address, at once if its own is gone, and with
+    /// rules, after five seconds without an answer.
+    ///
+    /// Where the system does not report changes, addresses are read at the interval of [`PathPolicy::poll`] while there
+    /// are connections.
+    pub fn follow(&self, endpoint: &Endpoint) {
+        let follower = Follower::new(Arc::clone(&self.shared), endpoint.watch());
+        endpoint.runtime().spawn(Box::pin(follower.run()));
     }
 }

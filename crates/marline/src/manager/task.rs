@@ -151,6 +151,11 @@ impl ManagerTask {
                     self.shared.silent.remove(local);
                 }
             }
+            ConnectionEvent::PathChanged => {
+                if let Some(connection) = self.connection.upgrade() {
+                    self.on_moved(&connection, now);
+                }
+            }
             ConnectionEvent::PathClosed { id, error } => {
                 // Bytes since the last count are charged, too.
                 self.count_at = None;
@@ -160,6 +165,18 @@ impl ManagerTask {
                 self.machine.on_closed(now, *id, *error);
             }
             _ => {}
+        }
+    }
+
+    /// A path has migrated: what it carried before counts for the rule of its former address.
+    fn on_moved(&mut self, connection: &Connection, now: Instant) {
+        self.count_bytes(connection, now);
+        self.poll_addresses(connection, now);
+        for path in connection.paths() {
+            if let Some(local) = path.local {
+                self.machine
+                    .on_moved(now, path.id, local.ip().to_canonical());
+            }
         }
     }
 

@@ -60,6 +60,26 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// The address from which the system sends to `remote`: by its routes, or through `interface`, which then may lack a
+    /// route all the same.
+    ///
+    /// # Errors
+    /// There is no route; [`io::ErrorKind::Unsupported`] where the system does not tell, or does not bind to interfaces.
+    fn source_for(
+        &self,
+        remote: SocketAddr,
+        interface: Option<&InterfaceAddress>,
+    ) -> io::Result<IpAddr> {
+        let _ = (remote, interface);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Reports of changes of the host's interfaces, addresses and routes; `None` where there are none, so that they are
+    /// read at intervals.
+    fn network_changes(&self) -> Option<Box<dyn NetworkChanges>> {
+        None
+    }
+
     /// Takes over a socket that the caller bound.
     ///
     /// # Errors
@@ -68,6 +88,12 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
         drop(socket);
         Err(io::ErrorKind::Unsupported.into())
     }
+}
+
+/// Changes of the host's interfaces, addresses and routes.
+pub trait NetworkChanges: Send {
+    /// Ready after a change. Several in a row may be reported as one.
+    fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
 /// An address of a network interface of this host.

@@ -1,17 +1,22 @@
 //! The runtime on tokio.
 
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    path = "tokio/no_network_changes.rs"
+)]
+mod network_changes;
 mod socket;
 mod timer;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use marline_proto::Instant;
 use tokio::runtime::Handle;
 
-use super::{InterfaceAddress, Runtime, Task, Timer, UdpSocket};
+use super::{InterfaceAddress, NetworkChanges, Runtime, Task, Timer, UdpSocket};
 
 /// The epoch of every [`Instant`] in this process, so that those of several endpoints can be compared.
 static EPOCH: LazyLock<std::time::Instant> = LazyLock::new(monotonic_now);
@@ -93,6 +98,19 @@ impl Runtime for TokioRuntime {
             name: one.name,
         };
         Ok(list.map(entry).collect())
+    }
+
+    fn source_for(
+        &self,
+        remote: SocketAddr,
+        interface: Option<&InterfaceAddress>,
+    ) -> io::Result<IpAddr> {
+        socket::source_for(remote, interface)
+    }
+
+    fn network_changes(&self) -> Option<Box<dyn NetworkChanges>> {
+        let _context = self.handle.enter();
+        network_changes::watch().ok()
     }
 
     fn wrap(&self, socket: std::net::UdpSocket) -> io::Result<Arc<dyn UdpSocket>> {

@@ -4,6 +4,7 @@
 
 mod acknowledgments;
 mod close;
+mod follow;
 mod manager;
 mod paths;
 mod rebinding;

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use marline::{
     ClientConfig, Connection, ConnectionEvent, Endpoint, Events, ManagedConnectError,
-    MultipathConfig, PathId, PathManager, PathPolicy, Runtime, TransportConfig,
+    MultipathConfig, PathId, PathManager, PathPolicy, Runtime, ServerConfig, TransportConfig,
 };
 use marline_sim::identity::Identity;
 
 use crate::setup::{DELAY, LTE, Network, WIFI, client_config, run, server_config};
 
-const LEN: usize = 2_000_000;
+pub(crate) const LEN: usize = 2_000_000;
 const ONE: PathId = PathId(1);
 
 /// A client whose paths are managed, and a server that sends `LEN` bytes on every stream.
-struct Ends {
-    client: Endpoint,
+pub(crate) struct Ends {
+    pub(crate) client: Endpoint,
     server: Endpoint,
     config: ClientConfig,
-    manager: PathManager,
+    pub(crate) manager: PathManager,
 }
 
 impl Ends {
@@ -28,7 +28,11 @@ impl Ends {
 
     /// `is_multipath`: whether the server allows several paths.
     fn with(network: &Network, rules: &[&str], is_multipath: bool) -> Self {
-        let server = network.server_endpoint(server_config(transport(is_multipath)));
+        Self::serving(network, rules, server_config(transport(is_multipath)))
+    }
+
+    pub(crate) fn serving(network: &Network, rules: &[&str], config: ServerConfig) -> Self {
+        let server = network.server_endpoint(config);
         let accepting = server.clone();
         let host = network.server.clone();
         network.server.run(async move {
@@ -53,7 +57,7 @@ impl Ends {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, ManagedConnectError> {
+    pub(crate) async fn connect(&self) -> Result<Connection, ManagedConnectError> {
         let remote = self.server.local_addr();
         self.manager
             .connect(&self.client, &self.config, remote, Identity::NAME)
@@ -79,7 +83,7 @@ async fn serve(connection: Connection) {
     }
 }
 
-fn transport(is_multipath: bool) -> TransportConfig {
+pub(crate) fn transport(is_multipath: bool) -> TransportConfig {
     TransportConfig {
         multipath: is_multipath.then(MultipathConfig::default),
         ..TransportConfig::default()
@@ -87,7 +91,7 @@ fn transport(is_multipath: bool) -> TransportConfig {
 }
 
 /// Bytes that arrived before the stream ended or the connection did.
-async fn fetch(connection: &Connection) -> usize {
+pub(crate) async fn fetch(connection: &Connection) -> usize {
     let (mut send, mut recv) = connection.open_bi().await.unwrap();
     send.finish().unwrap();
     let mut len = 0;

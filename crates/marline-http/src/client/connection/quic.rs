@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use marline::{ManagedConnectError, PathManager, PathPolicy, TlsClientConfig};
+use marline::{
+    ManagedConnectError, PathManager, PathPolicy, PathRule, PathSource, TlsClientConfig,
+};
 use marline_h3::{ErrorCode, Side};
 use rustls::client::danger::ServerCertVerifier;
 
@@ -37,6 +39,8 @@ pub(in crate::client) struct QuicClient {
     bundles: Option<Bundles>,
     /// Manages paths, if the configuration has path rules.
     manager: Option<PathManager>,
+    /// Migrates connections with one path, if the configuration says so.
+    follower: Option<PathManager>,
     own_sockets: bool,
     max_header_bytes: u32,
     max_header_fields: usize,
@@ -68,18 +72,20 @@ impl QuicClient {
         });
         let mut tls = config.tls(&[&rustls::version::TLS13], verifier)?;
         tls.enable_early_data = config.quic.zero_rtt;
+        let manager = config.paths.clone().map(|paths| {
+            PathManager::new(PathPolicy {
+                close_code: NO_ERROR,
+                ..paths
+            })
+        });
         Ok(Self {
             config: quic_config(config, tls.clone(), &runtime).map_err(ClientError::Quic)?,
             tls: Box::new(tls),
             runtime,
             stall_timeout: config.stall_timeout,
             bundles: config.bundle.then(Bundles::default),
-            manager: config.paths.clone().map(|paths| {
-                PathManager::new(PathPolicy {
-                    close_code: NO_ERROR,
-                    ..paths
-                })
-            }),
+            follower: follower(config, manager.as_ref()),
+            manager,
             own_sockets: config.own_sockets,
             max_header_bytes: config.max_header_bytes,
             max_header_fields: config.max_header_fields,
@@ -160,6 +166,9 @@ impl QuicClient {
         let endpoint = address.and_then(|address| {
             transport::endpoint(None, None, SocketAddr::new(address, 0), &self.runtime)
         });
+        if let (Ok(endpoint), Some(follower)) = (&endpoint, &self.follower) {
+            follower.follow(endpoint);
+        }
         endpoint.map_err(|cause| match &self.local {
             None => ClientError::Quic(cause.to_string()),
             Some(local) => ClientError::Local {
@@ -354,6 +363,25 @@ fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>)
         address,
         cause: cause.into(),
     }
+}
+
+/// What migrates the connections of a client whose paths are managed by `manager`.
+fn follower(config: &ClientConfig, manager: Option<&PathManager>) -> Option<PathManager> {
+    if !config.migrate {
+        return None;
+    }
+    let rules = match (&config.network.local, manager) {
+        (None, Some(manager)) => return Some(manager.clone()),
+        (None, None) => Vec::new(),
+        (Some(Local::Interface(name)), _) => {
+            vec![PathRule::new(PathSource::Interface(name.clone()))]
+        }
+        (Some(Local::Address(_)), _) => return None,
+    };
+    Some(PathManager::new(PathPolicy {
+        rules,
+        ..PathPolicy::default()
+    }))
 }
 
 /// The configuration of a client's connections.

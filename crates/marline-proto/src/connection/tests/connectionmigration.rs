@@ -115,6 +115,122 @@ fn a_client_returns_to_its_address_if_validation_of_the_new_one_fails() {
 }
 
 #[test]
+fn a_client_that_probes_an_address_migrates_once_it_answers() {
+    let mut pair = Pair::new();
+    slow(&mut pair);
+    let seen = watch(&mut pair);
+    let ends = pair.establish();
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(300_000));
+    pair.drive_until(Duration::from_secs(1), |pair| {
+        transfer.advance(pair);
+        transfer.received() > 30_000
+    });
+    let (now, home) = (pair.now, pair.client.address);
+    let next: SocketAddr = "198.51.100.7:50000".parse().unwrap();
+    let start = MigrationStart::AfterValidation;
+    let migrated = pair.client(ends.client).migrate(now, next, start);
+    assert_eq!(migrated, Ok(()));
+    assert!(pair.client(ends.client).is_probing_address());
+    assert_eq!(pair.client(ends.client).local_address(), home);
+    transfer.complete(&mut pair);
+    assert_eq!(pair.client(ends.client).local_address(), next);
+    assert_eq!(pair.server(ends.server).remote_address(), next);
+    let seen = seen.lock().unwrap();
+    let ids = |address| &seen[&(address, true)];
+    assert!(ids(home).is_disjoint(ids(next)));
+}
+
+#[test]
+fn a_client_stays_at_its_address_if_one_that_it_probes_does_not_answer() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    let home = pair.client.address;
+    let nowhere: SocketAddr = "203.0.113.66:50000".parse().unwrap();
+    pair.network.filter = Some(Box::new(move |_, datagram| datagram.source == nowhere));
+    let (now, start) = (pair.now, MigrationStart::AfterValidation);
+    let migrated = pair.client(ends.client).migrate(now, nowhere, start);
+    assert_eq!(migrated, Ok(()));
+    upload(&mut pair, ends, &pattern(100_000));
+    pair.drive(Duration::from_secs(10));
+    assert!(!pair.client(ends.client).is_probing_address());
+    assert_eq!(pair.client(ends.client).local_address(), home);
+}
+
+#[test]
+fn migration_is_refused_before_confirmation_and_where_the_server_forbids_it() {
+    let next: SocketAddr = "198.51.100.7:50000".parse().unwrap();
+    let starts = [MigrationStart::AtOnce, MigrationStart::AfterValidation];
+    let mut pair = Pair::with(PairConfig {
+        adjust_server: Box::new(|server| server.migration = false),
+        ..PairConfig::default()
+    });
+    let client = pair.connect();
+    for start in starts {
+        let now = pair.now;
+        let refused = pair.client(client).migrate(now, next, start);
+        assert_eq!(refused, Err(MigrateError::NotConfirmed));
+    }
+    let ends = pair.establish();
+    let home = pair.client.address;
+    for start in starts {
+        let now = pair.now;
+        let refused = pair.client(ends.client).migrate(now, next, start);
+        assert_eq!(refused, Err(MigrateError::Forbidden));
+        let refused = pair.server(ends.server).migrate(now, next, start);
+        assert_eq!(refused, Err(MigrateError::NotApplicable));
+    }
+    assert_eq!(pair.client(ends.client).local_address(), home);
+}
+
+/// The times of the last packet that a client reports while its path does not answer.
+fn unresponsive(pair: &mut Pair, client: ConnectionHandle) -> BTreeSet<Option<Instant>> {
+    let mut reported = BTreeSet::new();
+    pair.drive_until(Duration::from_secs(20), |pair| {
+        let now = pair.now;
+        let events: Vec<_> = pair.client.events.drain(..).collect();
+        for (_, event) in events {
+            if matches!(event, Event::PathUnresponsive) {
+                reported.insert(pair.client(client).unresponsive_since(now));
+            }
+        }
+        false
+    });
+    reported
+}
+
+#[test]
+fn a_client_that_awaits_a_response_reports_that_its_path_has_become_silent() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    let now = pair.now;
+    let client = pair.client(ends.client);
+    let id = client.open(Dir::Bi).unwrap();
+    client.write(id, b"a request").unwrap();
+    client.finish(id).unwrap();
+    pair.drive(Duration::from_millis(500));
+    let silent_from = pair.now;
+    pair.network.filter = Some(Box::new(|_, _| true));
+    let reported = unresponsive(&mut pair, ends.client);
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    let since = reported.first().unwrap().unwrap();
+    assert!((now..=silent_from).contains(&since), "{since:?}");
+    pair.network.filter = None;
+    pair.drive(Duration::from_secs(9));
+    let now = pair.now;
+    assert_eq!(pair.client(ends.client).unresponsive_since(now), None);
+}
+
+#[test]
+fn an_idle_client_does_not_notice_that_its_path_is_silent() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    upload(&mut pair, ends, &pattern(10_000));
+    pair.drive(Duration::from_secs(5));
+    pair.network.filter = Some(Box::new(|_, _| true));
+    assert_eq!(unresponsive(&mut pair, ends.client), BTreeSet::new());
+}
+
+#[test]
 fn a_client_migrates_to_the_preferred_address_of_the_server() {
     let elsewhere: SocketAddr = "192.0.2.3:443".parse().unwrap();
     let mut pair = preferring(elsewhere);

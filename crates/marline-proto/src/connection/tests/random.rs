@@ -363,6 +363,7 @@ impl Model {
             ConnectionError::VersionMismatch
             | ConnectionError::Evicted
             | ConnectionError::EndpointFailed(_)
+            | ConnectionError::NetworkLost(_)
             | ConnectionError::Unreachable(_) => false,
         };
         assert!(explained, "no operation explains: {error}");

@@ -8,7 +8,7 @@ mod error_queue;
 mod interfaces;
 
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll, ready};
 
 use marline_proto::{EcnCodepoint, Transmit};
@@ -225,6 +225,20 @@ impl SystemSocket {
             }
         }
     }
+}
+
+/// The address from which the system sends to `remote`, through `interface` if one is given. Nothing is sent.
+pub(super) fn source_for(
+    remote: SocketAddr,
+    interface: Option<&InterfaceAddress>,
+) -> io::Result<IpAddr> {
+    let socket = match interface {
+        Some(interface) => interfaces::bind(interface)?,
+        None if remote.is_ipv4() => std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
+        None => std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
+    };
+    socket.connect(remote)?;
+    Ok(socket.local_addr()?.ip())
 }
 
 fn to_udp(ecn: EcnCodepoint) -> quinn_udp::EcnCodepoint {

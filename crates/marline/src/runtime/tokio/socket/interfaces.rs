@@ -170,7 +170,7 @@ impl InterfaceSockets {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn bind(interface: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
+pub(super) fn bind(interface: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
     use socket2::{Domain, Protocol, Socket, Type};
     use std::net::SocketAddr;
 
@@ -208,6 +208,6 @@ fn bind_to(socket: &socket2::Socket, interface: &InterfaceAddress) -> io::Result
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn bind(_: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
+pub(super) fn bind(_: &InterfaceAddress) -> io::Result<std::net::UdpSocket> {
     Err(io::ErrorKind::Unsupported.into())
 }
