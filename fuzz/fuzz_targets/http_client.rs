@@ -53,6 +53,7 @@ fuzz_target!(|input: &[u8]| {
         },
         // The port is that of the URL; over TCP the address is not used.
         resolve: [(NAME.to_owned(), ([127, 0, 0, 1], 0).into())].into(),
+        fallback: false,
         ..ClientConfig::default()
     };
     if version == HttpVersion::Http3 {

@@ -180,6 +180,7 @@ fn client(root: &Path, version: HttpVersion, port: u16) -> Client {
         version,
         trust: Trust::File(root.to_owned()),
         resolve,
+        fallback: false,
         ..ClientConfig::default()
     };
     Client::new(config).unwrap()

@@ -160,10 +160,15 @@ marline_options *marline_options_new(void);
 //
 // `trust`: "system" (the default), the name of a file in PEM, or "insecure", which is for tests only.
 // `http`: "3" (the default), "2" or "1.1".
-// `fallback`: "true" for HTTP/2 where HTTP/3 does not connect, as where UDP is blocked; "false" is the default.
+// `fallback`: "false" if HTTP/2 must not be used where HTTP/3 does not connect, as where UDP is blocked; "true" is the default.
+// `migrate`: "false" if QUIC connections must stay on their network when it is gone or gets no answers; "true" is the default.
+// `interface`: the name of the interface, or the address of this host, that all connections use.
+// `paths`: the interfaces or addresses that QUIC connections use, separated by spaces, as "wlan0 wwan0,backup,cap=10MB": all with
+// `profile` "multipath" if the server supports it, otherwise one, and another when that is lost. HTTP/2 is not used then.
 // `profile`: the settings of QUIC, as of `marline get --profile`; "multipath" for several paths.
 // `bundle`: "true" if connections to one server announce that they belong together.
 // `connect_timeout_ms`, `stall_timeout_ms`: milliseconds, for a connection and for a response of which nothing arrives.
+// `max_time_ms`: milliseconds for a whole request, from its call to the end of the content of its response; without a limit by default.
 // `qlog`: a directory for a log of each QUIC connection.
 int32_t marline_options_set(marline_options *options,
                             const char *key,

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use marline_http::Body;
-use marline_http::client::{self, ClientConfig, Origin, ParsedUrl, parse_url};
+use marline_http::client::{self, Origin, ParsedUrl, parse_url};
 use tokio::runtime::Runtime;
 
 use crate::connection::Connection;
 use crate::failure::{Failure, at, bytes, or_null, text};
+use crate::limit::TimeLimit;
 use crate::options::Options;
 use crate::response::Response;
 
@@ -26,6 +28,7 @@ pub struct Client {
     runtime: Arc<Runtime>,
     client: client::Client,
     kept: Mutex<HashMap<Origin, Arc<client::Connection>>>,
+    max_time: Option<Duration>,
 }
 
 /// A header field.
@@ -38,7 +41,8 @@ pub struct Header {
 }
 
 impl Client {
-    fn new(mut config: ClientConfig) -> Result<Self, Failure> {
+    fn new(options: &Options) -> Result<Self, Failure> {
+        let mut config = options.config();
         let transport = Arc::make_mut(&mut config.quic.transport);
         transport
             .datagram_receive_buffer
@@ -56,6 +60,7 @@ impl Client {
             runtime: Arc::new(runtime),
             client,
             kept: Mutex::default(),
+            max_time: options.max_time(),
         })
     }
 
@@ -85,13 +90,15 @@ impl Client {
         let ParsedUrl { origin, uri } = self.parse(url)?;
         *request.uri_mut() = uri;
         self.runtime.block_on(async {
-            let connection = self.connection(&origin).await?;
-            let response = connection.request(&origin, request).await?;
-            Ok(Response::new(
-                Arc::clone(&self.runtime),
-                connection,
-                response,
-            ))
+            let mut limit = TimeLimit::new(self.max_time);
+            let answer = async {
+                let connection = self.connection(&origin).await?;
+                let response = connection.request(&origin, request).await?;
+                Ok((connection, response))
+            };
+            let (connection, response) = limit.within(answer).await?;
+            let runtime = Arc::clone(&self.runtime);
+            Ok(Response::new(runtime, connection, response, limit))
         })
     }
 
@@ -134,8 +141,11 @@ unsafe fn headers(fields: *const Header, count: usize) -> Result<HeaderMap, Fail
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marline_client_new(options: *const Options) -> *mut Client {
     // SAFETY: as the header says.
-    let config = unsafe { options.as_ref() }.map_or_else(ClientConfig::default, Options::config);
-    or_null(Client::new(config))
+    let options = unsafe { options.as_ref() };
+    or_null(match options {
+        Some(options) => Client::new(options),
+        None => Client::new(&Options::default()),
+    })
 }
 
 /// Closes all connections of a client, and frees it. Calls for its responses, connections and streams fail from then on; they are

@@ -14,6 +14,7 @@
 pub mod client;
 pub mod connection;
 pub mod failure;
+mod limit;
 pub mod options;
 pub mod response;
 pub mod stream;

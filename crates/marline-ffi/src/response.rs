@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::connection::Connection;
 use crate::failure::{Failure, at, at_mut, buffer, or, or_null, text};
+use crate::limit::TimeLimit;
 
 /// A response, whose content arrives as it is read.
 pub struct Response {
@@ -21,6 +22,7 @@ pub struct Response {
     content: Download,
     /// Bytes that arrived and did not fit into the caller's buffer.
     rest: Bytes,
+    limit: TimeLimit,
 }
 
 struct Field {
@@ -33,6 +35,7 @@ impl Response {
         runtime: Arc<Runtime>,
         connection: Arc<client::Connection>,
         response: http::Response<Download>,
+        limit: TimeLimit,
     ) -> Self {
         let (parts, content) = response.into_parts();
         Self {
@@ -43,12 +46,15 @@ impl Response {
             fields: fields(&parts.headers),
             content,
             rest: Bytes::new(),
+            limit,
         }
     }
 
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         while self.rest.is_empty() && !into.is_empty() {
-            match self.runtime.block_on(self.content.chunk())? {
+            let Self { content, limit, .. } = self;
+            let chunk = async { Ok(content.chunk().await?) };
+            match self.runtime.block_on(limit.within(chunk))? {
                 Some(chunk) => self.rest = chunk,
                 None => return Ok(0),
             }

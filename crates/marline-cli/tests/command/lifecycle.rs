@@ -30,6 +30,7 @@ impl Server {
 fn client() -> Arc<Client> {
     let config = ClientConfig {
         trust: Trust::Insecure,
+        fallback: false,
         ..ClientConfig::default()
     };
     Arc::new(Client::new(config).unwrap())

@@ -158,6 +158,7 @@ impl Shared {
     async fn run(&self, number: usize) {
         let mut config = ClientConfig {
             trust: Trust::Insecure,
+            fallback: false,
             ..ClientConfig::default()
         };
         // A client that only waits for a response sends nothing that could be reset.

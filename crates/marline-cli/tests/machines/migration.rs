@@ -211,6 +211,7 @@ fn config(rules: &[&str]) -> ClientConfig {
     };
     ClientConfig {
         trust: Trust::Insecure,
+        fallback: false,
         paths: (!paths.rules.is_empty()).then_some(paths),
         ..ClientConfig::default()
     }

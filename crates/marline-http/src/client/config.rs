@@ -105,7 +105,7 @@ pub enum Trust {
 pub struct ClientConfig {
     /// The version of HTTP.
     pub version: HttpVersion,
-    /// Whether HTTP/2 is used where HTTP/3 does not connect: a connection over TCP is tried too if there is none over QUIC
+    /// Whether HTTP/2 is used where HTTP/3 does not connect, as by default: a connection over TCP is tried too if there is none over QUIC
     /// after [`HTTP3_HEAD_START`](crate::limits::HTTP3_HEAD_START), and the first that opens is used. Where HTTP/2 was
     /// faster, later connections use it. Where the handshake behind requests in 0-RTT does not complete, they are repeated over
     /// HTTP/2. For HTTP/3 without [`bundle`](Self::bundle),
@@ -198,7 +198,7 @@ impl Default for ClientConfig {
     fn default() -> Self {
         Self {
             version: HttpVersion::default(),
-            fallback: false,
+            fallback: true,
             or_http11: false,
             trust: Trust::default(),
             identity: None,

@@ -207,6 +207,7 @@ impl UpstreamTls {
         };
         Ok(ClientConfig {
             version,
+            fallback: false,
             or_http11: true,
             trust,
             identity,

@@ -88,6 +88,7 @@ pub(crate) fn client(version: HttpVersion) -> Arc<Client> {
 pub(crate) fn client_with(change: impl FnOnce(&mut ClientConfig)) -> Arc<Client> {
     let mut config = ClientConfig {
         trust: Trust::Insecure,
+        fallback: false,
         ..ClientConfig::default()
     };
     change(&mut config);

@@ -20,6 +20,7 @@ fn client(pipes: PipesConfig) -> Arc<Client> {
     let config = ClientConfig {
         trust: Trust::Insecure,
         pipes: Some(pipes),
+        fallback: false,
         ..ClientConfig::default()
     };
     Arc::new(Client::new(config).unwrap())

@@ -27,6 +27,7 @@ where
     let config = ClientConfig {
         version,
         stall_timeout: Some(LIMIT),
+        fallback: false,
         ..ClientConfig::default()
     };
     let dial = move || {
@@ -170,6 +171,7 @@ fn repeating(
     let config = ClientConfig {
         version,
         stall_timeout: Some(LIMIT),
+        fallback: false,
         ..ClientConfig::default()
     };
     let dial = move || {

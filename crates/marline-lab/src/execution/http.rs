@@ -168,6 +168,7 @@ pub(super) fn client(
     let version = job.settings.http.version;
     let mut config = ClientConfig {
         version: client_version(version),
+        fallback: false,
         migrate: false,
         paths,
         trust: Trust::Insecure,

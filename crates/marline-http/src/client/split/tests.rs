@@ -46,6 +46,7 @@ async fn ranges_of_a_closed_connection_are_fetched_over_others() {
     tokio::spawn(server.run());
     let client = ClientConfig {
         trust: Trust::Insecure,
+        fallback: false,
         ..ClientConfig::default()
     };
     let client = Arc::new(Client::new(client).unwrap());

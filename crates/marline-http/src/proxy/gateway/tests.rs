@@ -15,6 +15,7 @@ fn gateway() -> Gateway {
     let client = Arc::new(
         Client::new(ClientConfig {
             trust: Trust::Insecure,
+            fallback: false,
             ..ClientConfig::default()
         })
         .expect("its configuration is valid"),

@@ -341,6 +341,7 @@ async fn unread_responses_of_a_gateway_are_in_the_budget() {
         let client = Client::new(ClientConfig {
             trust: Trust::Insecure,
             version,
+            fallback: false,
             ..ClientConfig::default()
         });
         let mut config = GatewayConfig::to(format!("https://{}", origin.address));

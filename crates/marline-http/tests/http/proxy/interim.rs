@@ -142,6 +142,7 @@ async fn early_hints_of_an_origin_pass_a_gateway() {
     .await;
     let to_origin = Client::new(ClientConfig {
         trust: Trust::Insecure,
+        fallback: false,
         ..ClientConfig::default()
     });
     let url = format!("https://{}", origin.address);

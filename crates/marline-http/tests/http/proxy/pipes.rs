@@ -37,6 +37,7 @@ impl Gateway {
         let config = ClientConfig {
             trust: Trust::Insecure,
             pipes: Some(pipes),
+            fallback: false,
             ..ClientConfig::default()
         };
         let client = Arc::new(Client::new(config).unwrap());
