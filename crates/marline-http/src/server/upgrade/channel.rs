@@ -83,7 +83,9 @@ fn send(socket: &OwnedFd, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>])
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    sendmsg(socket, parts, &mut control, SendFlags::NOSIGNAL)?;
+    // Whoever made the socket: a call that waits would stop the thread of the server.
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(socket, parts, &mut control, flags)?;
     Ok(())
 }
 
@@ -95,7 +97,8 @@ fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let parts = &mut [IoSliceMut::new(buffer)];
-    let received = match recvmsg(socket, parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = match recvmsg(socket, parts, &mut control, flags) {
         Ok(received) => received,
         // The other process ended while messages were under way to it.
         Err(rustix::io::Errno::CONNRESET) => return Ok(0),
@@ -147,6 +150,20 @@ mod tests {
         copy.rewind().unwrap();
         copy.read_to_string(&mut content).unwrap();
         assert_eq!(content, "content");
+    }
+
+    #[tokio::test]
+    async fn an_end_that_may_wait_does_not_stop_the_thread() {
+        let (one, other) = Channel::pair().unwrap();
+        rustix::io::ioctl_fionbio(&other, false).unwrap();
+        let other = Channel::of(other).unwrap();
+        let (mut buffer, mut passed) = ([0; 100], Vec::new());
+        let (received, sent) = tokio::join!(
+            other.receive(&mut buffer, &mut passed),
+            one.send(b"late", &[])
+        );
+        sent.unwrap();
+        assert_eq!(received.unwrap(), 4);
     }
 
     #[tokio::test]
