@@ -255,6 +255,13 @@ async fn download(networks: &Networks, config: ClientConfig, loss: Loss) -> Outc
         }
         last = Instant::now();
     }
+    // A download may end before its connection moves from an address that can still send.
+    let moved = async {
+        while quic.local_address().ip() == WLAN.address(2) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let _ = tokio::time::timeout(STEP, moved).await;
     Outcome {
         content,
         pause,
