@@ -498,6 +498,9 @@ pub const MAX_NETLINK_MESSAGES: usize = 1024;
 /// The shortest content that is compressed, in bytes: what is shorter fits into one packet as it is.
 pub const MIN_COMPRESSED_BYTES: u64 = 1024;
 
+/// Bytes that are compressed before other tasks of the thread have their turn: the slowest encoder takes some milliseconds for them.
+pub const COMPRESSED_AT_ONCE: usize = 1 << 16;
+
 /// Responses that are compressed at the same time: the state of one takes up to some MiB. Others are sent as they are.
 pub const COMPRESSIONS: usize = 64;
 

@@ -51,7 +51,8 @@ pub enum RestoreError {
     },
     /// Another tunnel has such rules or routes.
     #[error(
-        "another tunnel has routes on this machine; end it with `marline tunnel down --device NAME`"
+        "another tunnel has routes on this machine, which has one at a time; end it with `marline tunnel down`, and --device if it \
+         has another name than marline0"
     )]
     InUse,
     /// The kernel refuses.
@@ -59,9 +60,13 @@ pub enum RestoreError {
     Routes(io::Error),
 }
 
-/// The file of the tunnel of a device.
+/// The file of the tunnel of a device in this network namespace: others have rules, routes and devices of their own, and mostly
+/// the same files.
 fn file_of(device: &str) -> PathBuf {
-    Path::new(DIRECTORY).join(format!("tunnel-{device}.json"))
+    use std::os::unix::fs::MetadataExt;
+
+    let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.ino());
+    Path::new(DIRECTORY).join(format!("tunnel-{namespace}-{device}.json"))
 }
 
 impl Changes {

@@ -117,8 +117,8 @@ impl Plan {
     /// Packets to `destinations` go into the tunnel of `device`; those to `server` do not, nor those to networks for which this
     /// host has a route other than the default one, unless they are among `destinations` by name.
     ///
-    /// If the destinations are all addresses of a family, and the tunnel has `families` without that one, it is unreachable:
-    /// nothing passes beside the tunnel.
+    /// Destinations are unreachable if the tunnel has `families` without theirs, and when the device is gone, as after the client was
+    /// killed: nothing passes beside the tunnel.
     pub fn new(server: IpAddr, device: u32, families: &[Family], destinations: &[IpNet]) -> Self {
         let mut plan = Self::default();
         let of_server = Family::of(server);
@@ -145,11 +145,17 @@ impl Plan {
             }
             plan.rules.push(rule(2, None, TABLE, false));
             let device = families.contains(&family).then_some(device);
-            plan.routes.extend(destinations.into_iter().map(|to| Route {
-                to,
-                device,
-                table: TABLE,
-            }));
+            // The last is used when there is no other.
+            let devices = device.map(Some).into_iter().chain([None]);
+            let routes = |to| {
+                devices.clone().map(move |device| Route {
+                    to,
+                    device,
+                    table: TABLE,
+                })
+            };
+            plan.routes
+                .extend(destinations.into_iter().flat_map(routes));
         }
         plan
     }
@@ -335,6 +341,8 @@ fn route_message(route: &Route) -> RouteMessage {
         None => {
             message.header.kind = RouteType::Unreachable;
             message.header.scope = RouteScope::Universe;
+            // Of the lowest preference.
+            message.attributes.push(RouteAttribute::Priority(u32::MAX));
         }
     }
     message
@@ -365,21 +373,22 @@ mod tests {
             (None, TABLE, false),
         ];
         assert_eq!(v4, expected);
-        assert!(plan.routes.iter().all(|route| route.device == Some(7)));
-        assert_eq!(plan.routes.len(), 2);
+        let devices: Vec<_> = plan.routes.iter().map(|route| route.device).collect();
+        assert_eq!(devices, [Some(7), None, Some(7), None]);
     }
 
     #[test]
     fn a_family_that_the_tunnel_does_not_have_is_unreachable() {
         let plan = plan(&[Family::V4], &["0.0.0.0/0", "::/0"]);
-        let v6 = plan.routes.iter().find(|route| route.to.addr().is_ipv6());
-        assert_eq!(v6.unwrap().device, None);
+        let v6 = plan.routes.iter().filter(|route| route.to.addr().is_ipv6());
+        let devices: Vec<_> = v6.map(|route| route.device).collect();
+        assert_eq!(devices, [None]);
     }
 
     #[test]
     fn with_some_destinations_the_others_keep_their_routes() {
         let plan = plan(&Family::ALL, &["10.0.0.0/8"]);
-        assert_eq!(plan.routes.len(), 1);
+        assert_eq!(plan.routes.len(), 2);
         assert!(plan.rules.iter().all(|rule| rule.family == Family::V4));
         assert!(plan.rules.iter().all(|rule| !rule.no_default));
     }

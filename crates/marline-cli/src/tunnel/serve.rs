@@ -115,10 +115,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let listening = |kind| {
         signal(kind).map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))
     };
-    let (terminate, interrupt) = (
+    let signals = [
         listening(SignalKind::terminate())?,
         listening(SignalKind::interrupt())?,
-    );
+        // The terminal is closed. Nothing can be read again.
+        listening(SignalKind::hangup())?,
+    ];
     let tokens = Tokens::read(&arguments.tokens).map_err(|error| failed(&error))?;
     let pool = pool(&arguments)?;
     let gateway = GatewayConfig {
@@ -143,7 +145,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     for address in server.local_addrs() {
         print_message(&format!("listening on https://{address}"));
     }
-    tokio::spawn(stop(server.handle(), terminate, interrupt));
+    tokio::spawn(stop(server.handle(), signals));
     let served = tokio::select! {
         gone = tunnels.run() => match gone {
             Ok(never) => match never {},
@@ -156,10 +158,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// Stops the server at the first signal, without waiting for tunnels, which do not end by themselves.
-async fn stop(handle: Handle, mut terminate: Signal, mut interrupt: Signal) {
+async fn stop(handle: Handle, [mut terminate, mut interrupt, mut hang_up]: [Signal; 3]) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        _ = hang_up.recv() => {}
     }
     handle.shut_down();
     handle.hurry();

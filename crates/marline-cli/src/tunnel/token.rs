@@ -9,6 +9,9 @@ use marline_tunnel::tokens::Token;
 
 use crate::failure::Failure;
 
+/// Bytes of a file of tokens.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
 /// Make a token for a user of a server
 ///
 /// Prints the token, and appends its hash to the file that `tunnel serve --tokens` reads.
@@ -43,7 +46,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn append(arguments: &Arguments, line: &str) -> io::Result<()> {
+    let before = match marline_http::read_regular_file(&arguments.tokens, MAX_FILE_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read?,
+    };
+    // An editor may have left the last line without an end.
+    let end = if before.last().is_some_and(|last| *last != b'\n') {
+        "\n"
+    } else {
+        ""
+    };
     let mut options = OpenOptions::new();
     let mut file = options.append(true).create(true).open(&arguments.tokens)?;
-    file.write_all(format!("{line}\n").as_bytes())
+    file.write_all(format!("{end}{line}\n").as_bytes())
 }

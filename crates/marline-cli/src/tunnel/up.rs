@@ -10,6 +10,7 @@ use marline_http::read_regular_file;
 use marline_tunnel::client::{OpenError, Report, UpConfig, UpError, up};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::ipnet::IpNet;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{CLIENT_DEVICE, PORT, device_name};
 use crate::failure::{Failure, advice, print_message};
@@ -82,13 +83,19 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let config = config(&arguments)?;
     let counters = Arc::<Counters>::default();
-    let mut terminate =
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))?;
+    let listening = |kind| {
+        signal(kind).map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))
+    };
+    // The terminal may be closed.
+    let (mut terminate, mut hang_up) = (
+        listening(SignalKind::terminate())?,
+        listening(SignalKind::hangup())?,
+    );
     let ended = tokio::select! {
         ended = up(config, Arc::clone(&counters), report) => ended,
         _ = tokio::signal::ctrl_c() => return finish(&counters),
         _ = terminate.recv() => return finish(&counters),
+        _ = hang_up.recv() => return finish(&counters),
     };
     match ended {
         Ok(never) => match never {},

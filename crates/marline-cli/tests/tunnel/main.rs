@@ -253,9 +253,18 @@ fn the_routes_of_a_client_that_was_killed_are_put_back() {
     client.signal("KILL");
     client.ended();
     assert_ne!(network.routes(), before);
+    // Nothing passes beside it either.
+    let beside = ip(&network.client, "route get 198.51.100.1");
+    assert!(beside.is_err(), "{beside:?}");
     assert!(setting.down(device).contains("are put back"));
     assert_eq!(network.routes(), before);
     assert!(setting.down(device).contains("nothing to put back"));
+
+    // A terminal that is closed ends it as Ctrl-C does.
+    let mut client = setting.start(device, &[]);
+    client.signal("HUP");
+    assert!(client.ended().success());
+    assert_eq!(network.routes(), before);
 
     // The next start does so as well.
     let mut client = setting.start(device, &[]);

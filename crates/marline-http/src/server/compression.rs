@@ -4,6 +4,7 @@
 //! their validators, and the cache of what was compressed.
 
 mod cache;
+mod in_turns;
 
 use std::convert::Infallible;
 use std::fmt;
@@ -26,6 +27,7 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::Predicate;
 
 use self::cache::{Cache, Key};
+use self::in_turns::InTurns;
 use super::Site;
 use crate::body::{Body, BoxError};
 use crate::content::content_length;
@@ -100,6 +102,7 @@ impl Compression {
         if is_text && let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             let candidate = Candidate(Arc::new(permit));
             response.extensions_mut().insert(candidate);
+            response = response.map(|body| Body::new(InTurns::new(body)));
         }
         // A service is what it takes.
         let mut request = Request::new(());

@@ -559,6 +559,21 @@ async fn a_directory_is_redirected_to_also_from_a_path_that_is_not_escaped() {
 }
 
 #[tokio::test]
+async fn a_directory_is_no_variant_of_a_file() {
+    let root = directory_of(&[("f.txt", b"plain"), ("f.txt.gz/index.html", b"index")]);
+    let server = TestServer::files(root.path()).await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    for coding in ["gzip", "gzip;q=1.0"] {
+        let (head, content) = visitor.get("/f.txt", &[("accept-encoding", coding)]).await;
+        assert_eq!(head.status(), 200);
+        assert!(!head.headers().contains_key("content-encoding"), "{head:?}");
+        assert_eq!(content, b"plain"[..]);
+    }
+    let (_, content) = visitor.get("/f.txt.gz/", &[]).await;
+    assert_eq!(content, b"index"[..]);
+}
+
+#[tokio::test]
 async fn variants_have_entity_tags_of_their_own() {
     let root = directory_of(&[("f.txt", b"same"), ("f.txt.gz", b"size")]);
     for name in ["f.txt", "f.txt.gz"] {

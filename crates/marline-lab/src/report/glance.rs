@@ -2,6 +2,7 @@
 
 use marline_report::Report;
 use marline_report::html::{Bar, Glance};
+use marline_report::units;
 
 use crate::run::ComparisonResult;
 use crate::stats::{Statistic, is_better_larger};
@@ -111,10 +112,18 @@ fn sentence(data: &ReportData) -> Option<String> {
         };
         clauses.push(format!("is the same{at}"));
     }
+    let is_sure = |result: &&ComparisonResult| result.sure_interval().is_some();
+    let caution = match pair.comparisons.iter().any(is_sure) {
+        true => String::new(),
+        false => format!(
+            " This is a first look, of {} each.",
+            units::counted(first.pairs as u64, "run")
+        ),
+    };
     (!clauses.is_empty()).then(|| {
         let (a, b, what) = (&first.a, &first.b, comparisons::what(&[first]));
         format!(
-            "With {a} instead of {b}, the {what} {}.",
+            "With {a} instead of {b}, the {what} {}.{caution}",
             clauses.join("; it ")
         )
     })

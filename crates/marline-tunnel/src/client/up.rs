@@ -222,7 +222,8 @@ impl Host {
             .addresses()
             .iter()
             .filter(is_usable)
-            .copied()
+            // A prefix would be a route to its addresses, which the server does not choose.
+            .map(|assigned| IpNet::from(assigned.addr()))
             .collect();
         let destinations: Vec<_> = destinations.iter().filter(is_usable).copied().collect();
         let failed = |cause| UpError::Configure {

@@ -205,7 +205,10 @@ impl Inner {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
             Ok(file) => Ok(file.into()),
-            Err(Errno::XDEV | Errno::LOOP) => Err(io::ErrorKind::NotFound.into()),
+            // Links that lead out; sockets, and devices that are not there.
+            Err(Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV) => {
+                Err(io::ErrorKind::NotFound.into())
+            }
             // Kernels before 5.6, and sandboxes that forbid the call.
             Err(Errno::NOSYS | Errno::PERM) if wait == Wait::Never => {
                 Err(io::ErrorKind::WouldBlock.into())
@@ -289,6 +292,10 @@ impl Backend for Root {
         let looked_at = root.chosen.take_looked_at(&path);
         Box::pin(async move {
             let HeldOpen { file, metadata } = root.hold(path, looked_at).await?;
+            // One whose name is that of a variant: others are not opened.
+            if metadata.is_dir() {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             Ok(OpenFile::new(root.chosen, file, &metadata))
         })
     }

@@ -161,8 +161,10 @@ impl WholeFile {
                         coding: Some(HeaderValue::from_static(coding.name)),
                     });
                 }
+                // A directory of that name is no variant.
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                _ => return None,
+                Err(_) => return None,
             }
         }
         Some(Representation {
