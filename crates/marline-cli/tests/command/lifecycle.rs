@@ -295,6 +295,7 @@ fn an_access_log_that_stalls_delays_the_end_by_a_second() {
         took >= Duration::from_millis(900),
         "the log does not stall: {took:?}"
     );
-    assert!(took < Duration::from_millis(1900), "{took:?}");
+    // Much less than what requests may take, and more than a busy machine does.
+    assert!(took < Duration::from_secs(8), "{took:?}");
     drop(reader);
 }
