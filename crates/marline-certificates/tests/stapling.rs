@@ -42,7 +42,7 @@ const GOOD: &str = "V\t20400101000000Z\t\t1000\tunknown\t/CN=a.example\n";
 const REVOKED: &str = "R\t20400101000000Z\t250101000000Z\t1000\tunknown\t/CN=a.example\n";
 const OTHER: &str = "V\t20400101000000Z\t\t2000\tunknown\t/CN=b.example\n";
 
-/// What `openssl s_client` prints without a status.
+/// The output of `openssl s_client` without a status.
 const NOTHING: &str = "OCSP response: no response sent";
 
 /// `openssl`, run in `files`.
@@ -218,7 +218,7 @@ impl Served {
         }
     }
 
-    /// What `openssl s_client` prints of a handshake over TCP.
+    /// The output of `openssl s_client` for a handshake over TCP.
     async fn over_tcp(&self, files: &Path, version: &str) -> String {
         let address = self.address;
         let arguments = format!("s_client -connect {address} -status -CAfile ca.pem -{version}");

@@ -18,7 +18,7 @@ impl TimeLimit {
         Self(time.map(|time| Box::pin(sleep(time))))
     }
 
-    /// What `work` returns, unless the time ends before.
+    /// The result of `work`, unless the time ends before.
     pub(crate) async fn within<T>(
         &mut self,
         work: impl Future<Output = Result<T, Failure>>,

@@ -1,4 +1,4 @@
-//! What a tunnel has carried and dropped.
+//! Counters of the packets that a tunnel has carried and dropped.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -27,7 +27,7 @@ const EXTENSIONS: [u8; 3] = [0, 43, 60];
 /// The fragment header of IPv6.
 const FRAGMENT: u8 = 44;
 
-/// What is read of the header of an IP packet.
+/// The fields that are read of the header of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The source address.
@@ -135,7 +135,7 @@ impl Header {
     }
 }
 
-/// What follows the extension headers of IPv6.
+/// The header after the extension headers of IPv6.
 struct Upper<'a> {
     protocol: u8,
     payload: &'a [u8],

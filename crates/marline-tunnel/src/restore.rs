@@ -1,4 +1,4 @@
-//! What a client has changed on its host, in a file, so that it is put back even if the client is killed.
+//! The changes that a client has made on its host, in a file, so that it is put back even if the client is killed.
 
 use std::fs;
 use std::io::{self, Write};

@@ -14,7 +14,7 @@ pub const UNLIMITED_PATH: &str = "/.well-known/masque/ip/*/*/";
 /// The part of the default template before its variables.
 const PREFIX: &str = "/.well-known/masque/ip/";
 
-/// What a request is limited to.
+/// The limits of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scope {
     /// The only destinations; `None` for all.

@@ -76,7 +76,7 @@ impl Tunnels {
         })
     }
 
-    /// What its tunnels have carried and dropped.
+    /// The packets that its tunnels have carried and dropped.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -40,7 +40,7 @@ struct Inner {
     changed: Notify,
 }
 
-/// What is known of a certificate.
+/// The knowledge about a certificate.
 #[derive(Clone, Debug, Default)]
 struct Known {
     name: String,
@@ -231,7 +231,7 @@ impl Stapling {
         }
     }
 
-    /// What is known of a certificate: so far, what the state directory has.
+    /// The knowledge about a certificate: so far, what the state directory has.
     fn known_of(&self, query: &StatusQuery) -> Known {
         if let Some(known) = self.known().get(&fingerprint(query)) {
             return known.clone();

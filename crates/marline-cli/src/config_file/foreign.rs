@@ -186,7 +186,7 @@ const FOREIGN: &[Foreign] = &[
     },
 ];
 
-/// What stands for the unknown key `written`, if another server has it. `is_inside` is whether it is in a table.
+/// The advice about the unknown key `written`, if another server has it. `is_inside` is whether it is in a table.
 pub(super) fn instead_of(written: &str, is_inside: bool) -> Option<&'static str> {
     // Sites of other servers have addresses of their own.
     if is_inside && ["listen", "bind"].iter().any(|key| is_key(written, key)) {

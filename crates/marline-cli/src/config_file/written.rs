@@ -217,7 +217,7 @@ impl WrittenTable {
         format!("{}: {key}: {}", self.place(&path), one_line(text))
     }
 
-    /// What was written at `path`, if it is there: keys, and members of lists as `[1]`.
+    /// The value written at `path`, if it is there: keys, and members of lists as `[1]`.
     pub(super) fn value(&self, path: &[&str]) -> Option<&RawValue> {
         let (first, rest) = path.split_first()?;
         let (_, value) = self.entries.iter().find(|(key, _)| is_key(key, first))?;

@@ -113,7 +113,7 @@ impl OpenCertificates {
         })
     }
 
-    /// What they report.
+    /// Their reports.
     pub(super) fn metrics(&self) -> impl Iterator<Item = Arc<dyn MetricsSource>> {
         let certificates = self.certificates.clone();
         let certificates = certificates.map(|one| Arc::new(one) as Arc<dyn MetricsSource>);

@@ -1,4 +1,4 @@
-//! What the access log says about requests that the server refuses.
+//! The access log's records of requests that the server refuses.
 
 use std::fs;
 use std::path::PathBuf;

@@ -217,7 +217,7 @@ fn config(rules: &[&str]) -> ClientConfig {
     }
 }
 
-/// What became of a download whose network was lost.
+/// The outcome of a download whose network was lost.
 struct Outcome {
     content: Vec<u8>,
     /// The longest time without content since then.

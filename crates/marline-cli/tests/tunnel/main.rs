@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_secs(60);
 /// Between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the client prints when packets pass.
+/// The client's message when packets pass.
 const UP: &str = "the tunnel is up";
 
 /// Waits until `done`, and says what did not happen if it takes too long.

@@ -140,7 +140,7 @@ fn join(
     ip(second, &format!("link set {other} up")).map(drop)
 }
 
-/// What `ip` prints, run with these words.
+/// The output of `ip` with these words.
 pub(crate) fn ip(namespace: &Namespace, words: &str) -> Result<String, String> {
     let run = || Command::new("ip").args(words.split(' ')).output();
     let output = namespace.inside(run).and_then(|output| output);

@@ -1,4 +1,4 @@
-//! What programs of the client exchange with the host behind the server.
+//! The exchanges of the client's programs with the host behind the server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem::MaybeUninit;

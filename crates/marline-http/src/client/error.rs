@@ -244,7 +244,7 @@ pub enum ClientError {
     Runtime(io::Error),
 }
 
-/// What the server says about the certificate of this client by the alert of TLS in `error`, if it does (RFC 8446, section 6.2): it
+/// The server's verdict on the certificate of this client by the alert of TLS in `error`, if it does (RFC 8446, section 6.2): it
 /// has no other to refuse.
 fn about_identity(error: &(dyn StdError + 'static)) -> &'static str {
     match alert(error).map(AlertDescription::from) {

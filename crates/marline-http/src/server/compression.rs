@@ -45,7 +45,7 @@ pub struct Compression {
     cache: Arc<Cache>,
 }
 
-/// What the compression of a response depends on in its request.
+/// The parts of a request on which the compression of its response depends.
 pub struct Acceptable {
     is_head: bool,
     target: Option<PathAndQuery>,

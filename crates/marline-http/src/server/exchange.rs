@@ -173,7 +173,7 @@ pub(super) fn unreadable(context: &Context, recorder: &Arc<Recorder>, version: V
     Record::unreadable(recorder, log, version)
 }
 
-/// What the header of a response follows from.
+/// The facts from which the header of a response follows.
 #[derive(Clone, Copy)]
 struct Asked {
     version: Version,

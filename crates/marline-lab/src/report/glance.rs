@@ -1,4 +1,4 @@
-//! What a person gains: the medians of the first comparison in a sentence, and all variants' in a picture.
+//! A person's gain: the medians of the first comparison in a sentence, and all variants' in a picture.
 
 use marline_report::Report;
 use marline_report::html::{Bar, Glance};

@@ -365,7 +365,7 @@ async fn follow_mtu(link: &Link, mut on_mtu: impl FnMut(u16)) {
     }
 }
 
-/// What the capsules of a server that has begun are compared with.
+/// The state with which later capsules of a server are compared.
 struct Followed<'a> {
     link: &'a Link,
     device: &'a dyn Device,
@@ -400,7 +400,7 @@ async fn follow(
     }
 }
 
-/// What a capsule changes.
+/// The change that a capsule makes.
 enum Change {
     Addresses(Vec<IpNet>),
     Routes(Vec<Range>),

@@ -39,7 +39,7 @@ pub struct UpConfig {
     pub http: ClientConfig,
 }
 
-/// What happens to a tunnel.
+/// An event in the life of a tunnel.
 #[derive(Debug)]
 pub enum Report<'a> {
     /// Packets pass.
@@ -191,7 +191,7 @@ fn destinations(wanted: &[IpNet], ranges: &[Range]) -> Vec<IpNet> {
     }
 }
 
-/// What is configured on this host.
+/// The configuration of this host.
 struct Host {
     tun: Tun,
     addresses: Vec<IpNet>,

@@ -9,7 +9,7 @@ use super::SharedConnection;
 use crate::endpoint::{can_send_from, local_for_socket};
 use crate::runtime::UdpSocket;
 
-/// What decides whether a client's connection with one path is to migrate.
+/// The facts that decide whether a client's connection with one path is to migrate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MigrationView {
     /// Its address.

@@ -97,7 +97,7 @@ impl Migrations {
         (probed != situation.present).then_some(probed)
     }
 
-    /// What to do now.
+    /// The step to take now.
     pub(super) fn decide(&mut self, now: Instant, situation: &Situation<'_>) -> Option<Step> {
         self.deadline = None;
         let has_routed = || {

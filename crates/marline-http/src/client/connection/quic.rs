@@ -365,7 +365,7 @@ fn unreachable(origin: &Origin, address: SocketAddr, cause: impl Into<BoxError>)
     }
 }
 
-/// What migrates the connections of a client whose paths are managed by `manager`.
+/// The manager that migrates the connections of a client whose paths are managed by `manager`.
 fn follower(config: &ClientConfig, manager: Option<&PathManager>) -> Option<PathManager> {
     if !config.migrate {
         return None;

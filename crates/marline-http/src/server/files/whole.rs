@@ -25,7 +25,7 @@ const FIELDS: usize = 10;
 /// A content coding of precompressed variants.
 struct Coding {
     name: &'static str,
-    /// What `Accept-Encoding` may call it.
+    /// Its names in `Accept-Encoding`.
     tokens: &'static [&'static str],
     extension: &'static str,
 }

@@ -17,7 +17,7 @@ pub(super) struct RequestBody<C: QuicTransport> {
     receiver: Receiver<C>,
     /// `None` once it has ended.
     open: Option<OpenContent>,
-    /// What was read to find out whether there is any.
+    /// The part that was read to find out whether there is any.
     first: Option<Next>,
     /// Whether it has ended, or failed.
     is_ended: bool,

@@ -67,6 +67,13 @@ fn a_gain_hides_no_loss() {
         element(&html, "gain"),
         "With fast instead of slow, the median completion time falls from 669 ms to 535 ms (500 kB); it rises from 2 s to 3 s (2.4 MB)."
     );
+    let few = TRAIN.replace("repeats = 8", "repeats = 2");
+    let html = ResultsDirectory::of(&few, mixed).html();
+    let gain = element(&html, "gain");
+    assert!(
+        gain.ends_with(" This is a first look, of 2 runs each."),
+        "{gain}"
+    );
     let equal = |job: &Job| {
         let mut outcome = fake(job)?;
         outcome.metrics.insert("completion_s".to_owned(), 1.0);
