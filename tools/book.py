@@ -3,23 +3,14 @@
 
     tools/book.py check        links, code blocks and lengths of all documents
     tools/book.py words        words of each page, without code
-    tools/book.py update       takes over rows and pictures of other pages' tables
+    tools/book.py update       makes the pictures, and takes over rows of other pages' tables
     tools/book.py built        whether the links in target/book lead somewhere
     tools/book.py narrow       whether its pages fit into the width of a phone, in Chromium
     tools/book.py preprocess   the preprocessor of book.toml (mdBook calls it)
 
 `check` needs neither mdBook nor the command. The commands in blocks are run by tools/readme.py.
 
-No figure is typed by hand. A table after the comment `<!-- rows from: PAGE -->` has cells of a table of PAGE, those of its
-first column and of its header. A picture after this comment has a bar for each of these rows, `*` before those that are ours:
-
-    <!-- bars from: PAGE
-    column: NAME
-    title: TEXT
-    ROW = LABEL
-    * ROW = LABEL
-    -->
-    ![...](NAME.svg)
+No figure is typed by hand: docs/templates/pictures.toml names the tables of which documents show pictures and rows.
 """
 
 import functools
@@ -36,11 +27,12 @@ import threading
 import tomllib
 import urllib.parse
 
-import bars
+import pictures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SUMMARY = DOCS / "SUMMARY.md"
+TEMPLATES = DOCS / "templates"
 COMMANDS = DOCS / "reference/commands.md"
 # Words of a page of the guide, of guide and reference together, and of a decision.
 GUIDE_PAGE, GUIDE_AND_REFERENCE, DECISION = 900, 45_000, 500
@@ -73,17 +65,18 @@ INCLUDE = re.compile(r"^\{\{#include (?P<path>[^}\s]+)\}\}$", re.M)
 ENTRY = re.compile(r"^\s*(?:[-*] )?\[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)\s*$", re.M)
 # A page that is named in code, in a help text or in another document, beside its links.
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|png|cddl)(?:#[\w-]+)?")
-# A table that shows a part of another page's.
-ROWS = re.compile(r"<!-- rows from: (?P<path>\S+) -->\n+(?P<table>(?:\|.*\n)+)")
-# A picture that is drawn from another page's table.
-BARS = re.compile(r"<!-- bars from: (?P<path>\S+)\n(?P<text>.*?)-->\n+!\[[^\]]*\]\((?P<picture>[^)]+)\)", re.S)
 # A long flag of a command of ours.
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 def without_fences(text):
-    """The text with blocks of code blanked, so that lines keep their numbers."""
-    return FENCE.sub(lambda found: "\n" * found.group().count("\n"), text)
+    """The text with blocks of code blanked, so that everything keeps its place."""
+    return FENCE.sub(blanked, text)
+
+
+def blanked(found):
+    """Spaces in the place of a match."""
+    return re.sub(r"[^\n]", " ", found.group())
 
 
 def without_code(text):
@@ -130,7 +123,7 @@ def anchors(path, known={}):
 
 
 def documents():
-    """Every Markdown file of the repository."""
+    """Every Markdown file of the repository that people read, which templates are not."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT,
@@ -138,7 +131,8 @@ def documents():
         text=True,
         check=True,
     )
-    return [ROOT / name for name in sorted(set(listed.stdout.split("\n"))) if name and (ROOT / name).is_file()]
+    files = [ROOT / name for name in sorted(set(listed.stdout.split("\n"))) if name]
+    return [file for file in files if file.is_file() and TEMPLATES not in file.parents]
 
 
 def parts():
@@ -162,51 +156,78 @@ def tables(text):
     return [[cells(line) for line in table.splitlines()] for table in found]
 
 
-def with_rows(path):
-    """The text of a page with the rows that it shows of others, and what is wrong with them."""
-    wrong = []
+class Made:
+    """The pictures, and the documents with rows of others, that docs/templates/pictures.toml describes."""
 
-    def renewed(found):
-        head, rule, *rows = [cells(line) for line in found["table"].splitlines()]
-        source = (path.parent / found["path"]).resolve()
-        for table in tables(source.read_text()) if source.is_file() else []:
-            known = {row[0]: row for row in table[2:]}
-            if all(name in table[0] for name in head[1:]) and all(row[0] in known for row in rows):
-                places = [table[0].index(name) for name in head[1:]]
-                rows = [[row[0], *(known[row[0]][place] for place in places)] for row in rows]
-                lines = ["| " + " | ".join(row) + " |" for row in [head, rule, *rows]]
-                return found.group().replace(found["table"], "\n".join(lines) + "\n")
-        wrong.append(
-            f"no table of {found['path']} has the columns {', '.join(head[1:])} and the rows {', '.join(row[0] for row in rows)}"
+    def __init__(self):
+        self.wrong = []
+        # Text by path.
+        self.files = {}
+        described = tomllib.loads((TEMPLATES / "pictures.toml").read_text())
+        for rows in described["rows"]:
+            self.rows(rows)
+        for picture in described["picture"]:
+            self.picture(picture)
+        for diagram in described["diagram"]:
+            self.files[ROOT / diagram["file"]] = pictures.diagram(diagram["title"], diagram["boxes"], diagram["lines"])
+
+    def text(self, path):
+        return self.files.get(path) or path.read_text()
+
+    def table(self, path, columns, rows, below=None):
+        """The table of a page with these columns and rows: its lines by the first cell, and the places of the columns."""
+        text = self.text(ROOT / path)
+        if below is not None:
+            text = re.split(rf"^(?:#+ )?{re.escape(below)}$", text, maxsplit=1, flags=re.M)[-1]
+        for head, _, *lines in tables(text):
+            known = {line[0].strip("`"): line for line in lines}
+            if all(name in head for name in columns) and all(row.strip("`") in known for row in rows):
+                return known, {name: head.index(name) for name in columns}
+        self.wrong.append(f"no table of {path} has the columns {', '.join(columns)} and the rows {', '.join(rows)}")
+        return None
+
+    def rows(self, rows):
+        found = self.table(rows["of"], rows["columns"], rows["rows"])
+        if found is None:
+            return
+        known, places = found
+        page = ROOT / rows["page"]
+        text = self.text(page)
+        labels = rows.get("labels", rows["rows"])
+        for shown in re.finditer(r"^(?:\|.*\n)+", without_fences(COMMENT.sub(blanked, text)), re.M):
+            head, rule, *lines = [cells(line) for line in shown.group().splitlines()]
+            if head[1:] == rows["columns"] and [line[0].strip("`") for line in lines] == [
+                row.strip("`") for row in labels
+            ]:
+                values = [known[row.strip("`")] for row in rows["rows"]]
+                each = [
+                    [line[0], *(value[places[name]] for name in rows["columns"])]
+                    for line, value in zip(lines, values, strict=True)
+                ]
+                renewed = "".join("| " + " | ".join(line) + " |\n" for line in [head, rule, *each])
+                # A blanked text has the offsets of the text.
+                self.files[page] = text[: shown.start()] + renewed + text[shown.end() :]
+                return
+        self.wrong.append(
+            f"{rows['page']} has no table with the columns {', '.join(rows['columns'])} and the rows {', '.join(labels)}"
         )
-        return found.group()
 
-    return ROWS.sub(renewed, path.read_text()), wrong
-
-
-def pictures(path):
-    """The pictures that a page has drawn from tables, by their paths, and what is wrong with them."""
-    drawn, wrong = {}, []
-    for found in BARS.finditer(path.read_text()):
-        lines = [line.strip() for line in found["text"].splitlines() if line.strip()]
-        options = dict(line.split(": ", 1) for line in lines if " = " not in line)
-        rows = [line.removeprefix("* ").split(" = ", 1) + [line.startswith("* ")] for line in lines if " = " in line]
-        source = (path.parent / found["path"]).resolve()
-        for table in tables(source.read_text()) if source.is_file() else []:
-            known = {row[0].strip("`"): row for row in table[2:]}
-            if options["column"] in table[0] and all(row[0] in known for row in rows):
-                place = table[0].index(options["column"])
-                values = [bars.seconds(known[name][place]) for name, _, _ in rows]
-                if None in values:
-                    continue
-                each = [(label, value, ours) for (_, label, ours), value in zip(rows, values, strict=True)]
-                drawn[path.parent / found["picture"]] = bars.drawing(options["title"], each)
-                break
-        else:
-            wrong.append(
-                f"no table of {found['path']} has the column {options['column']} and the rows {', '.join(row[0] for row in rows)}"
-            )
-    return drawn, wrong
+    def picture(self, picture):
+        columns = list(dict.fromkeys(bar.get("column", picture["column"]) for bar in picture["bars"]))
+        found = self.table(picture["of"], columns, [bar["row"] for bar in picture["bars"]], picture.get("below"))
+        if found is None:
+            return
+        known, places = found
+        unit = picture.get("unit", "s")
+        each = []
+        for bar in picture["bars"]:
+            cell = known[bar["row"].strip("`")][places[bar.get("column", picture["column"])]]
+            value = pictures.amount(cell, unit)
+            if value is None:
+                self.wrong.append(f"{picture['file']}: {cell} is not in {unit}")
+                return
+            each.append((bar["label"], value, bar.get("own", False)))
+        self.files[ROOT / picture["file"]] = pictures.bars(picture["title"], each, unit)
 
 
 class Checks:
@@ -236,17 +257,6 @@ class Checks:
                 self.target(path, prose.count("\n", 0, found.start()) + 1, target, path.parent)
         for found in INCLUDE.finditer(prose):
             self.target(path, prose.count("\n", 0, found.start()) + 1, found["path"], path.parent)
-        renewed, wrong = with_rows(path)
-        for problem in wrong:
-            self.say(path, 1, problem)
-        drawn, wrong = pictures(path)
-        for problem in wrong:
-            self.say(path, 1, problem)
-        for picture, drawing in drawn.items():
-            if not picture.is_file() or picture.read_text() != drawing:
-                self.say(path, 1, f"{picture.name} is old; run: python3 tools/book.py update")
-        if renewed != text:
-            self.say(path, 1, "shows old rows of another page; run: python3 tools/book.py update")
         for fence in FENCE.finditer(text):
             self.block(path, text.count("\n", 0, fence.start()) + 1, fence["language"].strip(), fence["text"])
         if text.count("\n```") % 2 and not path.name.startswith("CHANGELOG"):
@@ -291,6 +301,15 @@ class Checks:
                     if flag not in verbs[name]:
                         self.say(path, line, f"marline {name} has no flag {flag}")
 
+    def made(self):
+        """Whether pictures, and rows of other pages, are what docs/templates/pictures.toml makes."""
+        made = Made()
+        for problem in made.wrong:
+            self.say(TEMPLATES / "pictures.toml", 1, problem)
+        for path, text in made.files.items():
+            if not path.is_file() or path.read_text() != text:
+                self.say(path, 1, "is not what docs/templates makes; run: python3 tools/book.py update")
+
     def mentions(self):
         """Pages that are named in code, tests, help texts and configuration."""
         listed = subprocess.run(
@@ -328,7 +347,7 @@ class Checks:
         for page in {page for page in listed if listed.count(page) > 1}:
             self.say(SUMMARY, 1, f"docs/{page.relative_to(DOCS)} is listed twice")
         for page in sorted(DOCS.rglob("*.md")):
-            if page not in listed and page != SUMMARY and "templates" not in page.parts:
+            if page not in listed and page != SUMMARY and TEMPLATES not in page.parents:
                 self.say(SUMMARY, 1, f"docs/{page.relative_to(DOCS)} is not in the book: add it to its part")
         present = {part: [page for page in pages if page.is_file()] for part, pages in parts().items()}
         for page in present.get("Guide", []):
@@ -359,6 +378,7 @@ def check():
     pages = documents()
     for page in pages:
         checks.page(page)
+    checks.made()
     checks.mentions()
     total = checks.book()
     for wrong in checks.wrong:
@@ -370,15 +390,14 @@ def check():
 
 
 def update():
-    for page in documents():
-        for picture, drawing in pictures(page)[0].items():
-            if not picture.is_file() or picture.read_text() != drawing:
-                picture.write_text(drawing)
-                print(f"{picture.relative_to(ROOT)} is drawn anew")
-        text, _ = with_rows(page)
-        if text != page.read_text():
-            page.write_text(text)
-            print(f"{page.relative_to(ROOT)} has new rows")
+    made = Made()
+    for problem in made.wrong:
+        print(f"FAILED: {problem}")
+    for path, text in made.files.items():
+        if not path.is_file() or path.read_text() != text:
+            path.write_text(text)
+            print(f"{path.relative_to(ROOT)} is new")
+    sys.exit(1 if made.wrong else 0)
 
 
 def built():
@@ -529,6 +548,14 @@ class Preprocessor:
 
         return INCLUDE.sub(included, text)
 
+    @staticmethod
+    def beside():
+        """Links to the pages that only the built book has; `make book` adds them."""
+        links = ["- [Every experiment in pictures](gallery/index.html)"]
+        if (ROOT / "target/playground").is_dir():
+            links.append("- [The playground](playground/index.html)")
+        return "\n## In pictures\n\n" + "\n".join(links) + "\n"
+
     def item(self, item):
         chapter = item.get("Chapter") if isinstance(item, dict) else None
         if not chapter:
@@ -536,6 +563,8 @@ class Preprocessor:
         if chapter.get("path"):
             page = DOCS / chapter["path"]
             chapter["content"] = self.text(chapter["content"], page, page)
+            if page == DOCS / "README.md":
+                chapter["content"] += self.beside()
         for inner in chapter["sub_items"]:
             self.item(inner)
 

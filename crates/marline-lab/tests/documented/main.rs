@@ -1,6 +1,7 @@
-//! Numbers in `docs/*.md` and in the README are those of runs.
+//! Pages of results are made of templates and of the results of runs.
 //!
-//! A page writes what a table shows in a comment, and the table follows it:
+//! A template `docs/templates/NAME.md` makes `docs/NAME.md`, in which no directive remains. It writes what a table shows
+//! in a comment, and the page has the table in its place:
 //!
 //! ```text
 //! <!-- table
@@ -12,17 +13,15 @@
 //! unit = "ms"
 //! where = { "paths.2.rtt" = "160ms" }
 //! -->
-//! | | mean, 160 ms |
-//! ...
-//! <!-- end -->
 //! ```
 //!
 //! A row is a variant, or a `[[row]]` with a `name`, a `variant` and a `where` of its own. A column is the `statistic`
 //! (by default the median) of a metric, from its smallest to its largest value at the points that `where` selects; or
 //! the value that `of` defines, over the medians at these points; a `variant` of its own replaces the row's. `<!--
-//! claims` with `results` alone is followed by the verdicts on all claims, and `<!-- worst` with `results`, `variant`,
-//! `metric`, `ideal` and `count` by the points at which the metric is the largest multiple of the ideal. `<!-- choices`
-//! with `of` alone is followed by what the paper leaves open, of `experiments/published/index/choices/OF.toml`.
+//! claims` with `results` alone makes the verdicts on all claims, and `<!-- worst` with `results`, `variant`, `metric`,
+//! `ideal` and `count` the points at which the metric is the largest multiple of the ideal. `<!-- choices` with `of` alone
+//! makes what the paper leaves open, of `experiments/published/index/choices/OF.toml`. `{{ROW | COLUMN}}` in a sentence is
+//! a cell of the page's tables.
 //!
 //! The numbers come from `docs/results/ID.json`, which contain only the values that the pages show.
 //!
@@ -31,12 +30,12 @@
 //! REGENERATE=1 cargo test -p marline-lab --all-features --test documented
 //! ```
 //!
-//! `docs/results.md` is written as a whole; see [`published`].
-//!
-//! The second takes over all results that are in `lab-results` (or the directory in `LAB_RESULTS`), and writes the tables.
+//! The second takes over all results that are in `lab-results` (or the directory in `LAB_RESULTS`), and writes the pages.
+//! `docs/results.md` has no template; see [`published`].
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cited;
 mod excerpt;
 mod page;
 mod published;
@@ -60,17 +59,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages that show results.
+/// The pages that have a template.
 fn pages() -> Vec<Page> {
-    let mut paths: Vec<_> = std::fs::read_dir(root().join("docs"))
+    let docs = root().join("docs");
+    let mut paths: Vec<_> = std::fs::read_dir(docs.join("templates"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "md"))
-        .chain([root().join("README.md")])
         .collect();
     paths.sort();
-    let pages = paths.into_iter().map(Page::read);
-    pages.filter(Page::shows_results).collect()
+    let page = |template: PathBuf| {
+        let text = std::fs::read_to_string(&template).unwrap();
+        Page::of(docs.join(template.file_name().unwrap()), &text)
+    };
+    paths.into_iter().map(page).collect()
 }
 
 /// The page of all published numbers, which is written as a whole.
@@ -102,7 +104,7 @@ fn experiment(id: &str) -> Experiment {
     Experiment::load(&path, id, &[]).unwrap()
 }
 
-/// With `REGENERATE`, takes over results and writes the tables, once and before any test reads
+/// With `REGENERATE`, takes over results and writes the pages, once and before any test reads
 /// them.
 fn prepare() {
     static DONE: OnceLock<()> = OnceLock::new();
@@ -116,7 +118,7 @@ fn prepare() {
         take_over(&wanted);
         let excerpts = excerpts(&wanted);
         for page in &pages {
-            std::fs::write(page.path(), page.with_tables(&excerpts)).unwrap();
+            std::fs::write(page.path(), page.made(&excerpts)).unwrap();
         }
         std::fs::write(results_page(), published::text(&numbers, &excerpts)).unwrap();
     });
@@ -143,16 +145,16 @@ fn excerpts(wanted: &BTreeMap<String, Wanted>) -> BTreeMap<String, Excerpt> {
 }
 
 #[test]
-fn tables_show_the_results_of_runs() {
+fn pages_are_what_their_templates_make_of_the_results() {
     prepare();
     let pages = pages();
     assert!(!pages.is_empty());
     let excerpts = excerpts(&wanted(&pages, &[]));
     for page in &pages {
+        let name = page.path().file_name().unwrap().display();
         assert!(
-            page.text() == page.with_tables(&excerpts),
-            "{} is stale; run: {REGENERATE}",
-            page.path().display()
+            page.kept() == page.made(&excerpts),
+            "docs/{name} is not what docs/templates/{name} makes of the results; change the template, then run: {REGENERATE}"
         );
     }
 }
@@ -185,7 +187,7 @@ fn cited_results_are_runs_of_the_experiments_as_they_are() {
         assert_eq!(excerpt.experiment, id);
         if excerpt.repeats != experiment.repeats {
             let command = format!("`marline lab run {id} --repeats {}`", excerpt.repeats);
-            let mut texts = pages.iter().map(Page::text).chain([results_page.as_str()]);
+            let mut texts = pages.iter().map(Page::kept).chain([results_page.clone()]);
             let is_named = texts.any(|text| text.contains(&command));
             assert!(is_named, "no page says that its results are of {command}");
         }

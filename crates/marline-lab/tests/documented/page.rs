@@ -1,10 +1,11 @@
-//! Pages of the documentation, and the tables in them.
+//! Templates of pages, and the pages that they make.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::cited;
 use super::excerpt::{Excerpt, Wanted};
 use super::published::Choices;
 use super::table::{Table, verdicts};
@@ -15,7 +16,6 @@ const CLAIMS: &str = "<!-- claims\n";
 const WORST: &str = "<!-- worst\n";
 const CHOICES: &str = "<!-- choices\n";
 const END_OF_COMMENT: &str = "-->\n";
-const END: &str = "<!-- end -->";
 
 /// A block of results that a page declares.
 #[derive(Debug)]
@@ -74,25 +74,24 @@ enum Piece {
     Shown(Block),
 }
 
-/// A page.
+/// A page, and the template that it is made of.
 #[derive(Debug)]
 pub(crate) struct Page {
     path: PathBuf,
-    text: String,
     pieces: Vec<Piece>,
 }
 
 impl Page {
-    pub(crate) fn read(path: PathBuf) -> Self {
-        let text = std::fs::read_to_string(&path).unwrap();
+    /// The page at `path` by the text of its template.
+    pub(crate) fn of(path: PathBuf, template: &str) -> Self {
         let mut pieces = Vec::new();
-        let mut rest = text.as_str();
+        let mut rest = template;
         while let Some((at, mark)) = first(rest) {
             let written = at + mark.len();
-            let place = || format!("{} after {:?}", path.display(), &rest[written..][..40]);
+            let place = || format!("the template of {} after {at}", path.display());
             let length = rest[written..].find(END_OF_COMMENT);
-            let begin = written + length.unwrap_or_else(|| panic!("{}: no -->", place()));
-            let toml = &rest[written..begin];
+            let end = written + length.unwrap_or_else(|| panic!("{}: no -->", place()));
+            let toml = &rest[written..end];
             let block = match mark {
                 TABLE => toml::from_str(toml).map(Block::Table),
                 WORST => toml::from_str(toml).map(Block::Worst),
@@ -102,27 +101,22 @@ impl Page {
                 _ => toml::from_str(toml).map(Block::Claims),
             };
             let block = block.unwrap_or_else(|error| panic!("{}: {error}", place()));
-            let begin = begin + END_OF_COMMENT.len();
-            let length = rest[begin..].find(END);
-            let end = begin + length.unwrap_or_else(|| panic!("{}: no {END}", place()));
-            pieces.push(Piece::Text(rest[..begin].to_owned()));
+            pieces.push(Piece::Text(rest[..at].to_owned()));
             pieces.push(Piece::Shown(block));
-            rest = &rest[end..];
+            rest = &rest[end + END_OF_COMMENT.len()..];
         }
         pieces.push(Piece::Text(rest.to_owned()));
-        Self { path, text, pieces }
+        Self { path, pieces }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(crate) fn shows_results(&self) -> bool {
-        self.blocks().next().is_some()
+    /// The page as it is kept.
+    pub(crate) fn kept(&self) -> String {
+        std::fs::read_to_string(&self.path)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.path.display()))
     }
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -132,13 +126,14 @@ impl Page {
         })
     }
 
-    /// The page with its tables as the results are.
-    pub(crate) fn with_tables(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
+    /// The page that its template makes of the results.
+    pub(crate) fn made(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::Shown(block) => block.text(excerpts),
         });
-        pieces.collect()
+        let text: String = pieces.collect();
+        cited::filled(&text).unwrap_or_else(|error| panic!("{}: {error}", self.path.display()))
     }
 }
 
