@@ -5,14 +5,14 @@
 #   make check        the part of it that one runs before a commit
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment, with reports in lab-results/: continues, and says before what it takes
-#   make gallery      a page with a picture of each experiment that was run, ready to publish: target/gallery/index.html
+#   make gallery      the book's page with a picture of each experiment alone, of RESULTS too: target/book/gallery/index.html
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         what is given to others, in target/packages: static binaries, a package for Debian, a wheel, checksums
 #   make dist-check   the same on a bare Debian: installs, serves, fetches, and leaves nothing (as root)
 #   make attack       clients that use a server up, over loopback, on a larger scale than `make test` does
 #   make packages     whether each crate can be published
 #   make compiles     whether all of it compiles for macOS, Windows and Android (TARGET=one of Rust's targets)
-#   make book         the documents as a book: target/book/index.html
+#   make book         the documents as a book, with the gallery and, once it is built, the playground: target/book/index.html
 #   make playground   a page that simulates in the browser, ready to publish: target/playground/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
@@ -51,6 +51,8 @@ determinants:
 book:
 	@sh tools/deps.sh mdbook
 	@target/tools/bin/mdbook build
+	@$(PYTHON) tools/gallery.py
+	@[ ! -d target/playground ] || cp -R target/playground target/book/playground
 	@$(PYTHON) tools/book.py built
 	@$(PYTHON) tools/book.py narrow
 
