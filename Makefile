@@ -13,14 +13,14 @@
 #   make packages     whether each crate can be published
 #   make compiles     whether all of it compiles for macOS, Windows and Android (TARGET=one of Rust's targets)
 #   make book         the documents as a book, with the gallery and, once it is built, the playground: target/book/index.html
-#   make playground   a page that simulates in the browser, ready to publish: target/playground/index.html
+#   make playground   a page that simulates in the browser, tried in Chromium and Firefox: target/playground/index.html
 #   make flows        labelled traffic of Chromium, curl and marline, and what its flows tell (FLOWS=--quick: some minutes)
 #   make determinants the trees of docs/wifi-results.md, and docs/determinants.png
 #   make bench-servers   marline beside nginx, Caddy and h2o, as servers and proxies: an hour (ARGS=--quick: some minutes)
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
-# examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop kernel virtual-time.
+# examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop kernel virtual-time.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -32,7 +32,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments gallery deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
-.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop virtual-time
+.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -90,7 +90,7 @@ gallery:
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows ring msrv minimal-versions peers acme product-rows interop kernel virtual-time
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop kernel virtual-time
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format pages clippy quick vectors

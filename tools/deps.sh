@@ -14,6 +14,9 @@ packages() {
     wanted="$wanted flex bison bc xz-utils patch"
     # What the tests of `marline flow` capture and compare with.
     wanted="$wanted tcpdump tshark"
+    # What the playground is compiled with and tried in.
+    wanted="$wanted clang firefox-esr"
+    command -v node >/dev/null || wanted="$wanted nodejs"
     # The bus and the ModemManager of the tests of radios.
     wanted="$wanted dbus-daemon python3-dbusmock"
     # A server for the tests of shared stores. They start it themselves: the service that comes with it stays off.
@@ -45,6 +48,8 @@ rust() {
     if ! cargo clippy --version >/dev/null 2>&1 || ! cargo fmt --version >/dev/null 2>&1; then
         rustup --quiet component add clippy rustfmt >/dev/null
     fi
+    rustup target list --installed | grep -q '^wasm32-unknown-unknown$' ||
+        rustup --quiet target add wasm32-unknown-unknown || echo "Rust's target wasm32-unknown-unknown is not to be had" >&2
     rustup run "$version" rustc --version >/dev/null 2>&1 && return
     echo "installing Rust $version" >&2
     rustup --quiet toolchain install "$version" --profile minimal --no-self-update >/dev/null ||

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the playground, a page without a server, in target/playground, and checks that its results are those of the native build.
+# Builds the playground, a page without a server, in target/playground, checks that its results are those of the native
+# build, and tries it in browsers.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -28,9 +29,10 @@ cp "target/$target/release/marline_playground.wasm" "$out/playground.wasm"
 if command -v node >/dev/null; then
     node playground/compare.mjs "$out" target/debug/marline-playground
 else
-    echo "skipped: there is no node to compare the digests with" >&2
+    echo "skipped: there is no node to compare the digests with"
 fi
 
 wc -c "$out"/*
 [ "$(cat "$out"/* | wc -c)" -lt 5000000 ] || { echo "the playground is larger than 5 MB" >&2; exit 1; }
+"${PYTHON:-python3}" tools/playground.py
 echo "$out is ready: any web server can serve it, such as \`marline serve $out\`"
