@@ -1,12 +1,26 @@
 //! Unreliable datagrams (RFC 9221).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 use marline_wire::frame::Datagram;
 use marline_wire::{ErrorCode, TransportError, varint};
 
-use crate::limits::DATAGRAM_OVERHEAD;
+use crate::limits::{DATAGRAM_OVERHEAD, MAX_REROUTED_DATAGRAM_BYTES};
+use crate::scheduling::path::PathView;
+use crate::time::Instant;
+
+/// Datagrams that were assigned to a path wait for it for so long, at most, as an estimate at its rate: longer queues belong
+/// to the application, which can order and drop what waits.
+const MAX_WAIT: Duration = Duration::from_millis(4);
+
+/// Full datagrams that a path of any rate takes.
+const MIN_WAITING: u64 = 3;
+
+/// The age up to which a datagram in flight on a path that fails is sent on another. TCP, and what else needs it, repeats older
+/// data itself: the smallest retransmission timeout in use is 200 ms.
+const MAX_REROUTED_AGE: Duration = Duration::from_millis(250);
 
 /// The reason why a datagram was not queued for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +34,128 @@ pub enum DatagramError {
         /// Maximum length that can be sent, in bytes.
         max: usize,
     },
-    /// The send buffer is full.
+    /// The send buffer is full, or the queue of the path.
     #[error("the send buffer for datagrams is full")]
     Blocked,
+    /// There is no such path, or it does not answer.
+    #[error("the path cannot carry datagrams now")]
+    NoPath,
+}
+
+/// A path that can carry datagrams now, and the datagrams that wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramPath {
+    /// The path as schedulers see it; the datagrams that wait for it are among what is in flight and queued.
+    pub view: PathView,
+    /// Bytes of datagrams that wait for the path.
+    pub queued: usize,
+    /// Bytes that [`send_datagram_on`](crate::Connection::send_datagram_on) accepts more before it is blocked.
+    pub room: usize,
+}
+
+/// A datagram that waits to be sent.
+#[derive(Clone, Debug)]
+struct Queued {
+    data: Bytes,
+    /// When a path that failed carried it.
+    rerouted: Option<Instant>,
+}
+
+/// A datagram in flight that another path carries if its own fails.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    data: Bytes,
+    /// When it was first sent.
+    sent_at: Instant,
+}
+
+/// Datagrams that wait, for one path or for the best one.
+#[derive(Debug, Default)]
+pub(crate) struct DatagramQueue {
+    waiting: VecDeque<Queued>,
+    /// Their bytes, with what each of them costs.
+    bytes: usize,
+    /// The limit of `bytes` when a datagram was last offered.
+    limit: usize,
+    /// Whether a call returned [`DatagramError::Blocked`] and the application waits.
+    blocked: bool,
+}
+
+impl DatagramQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Bytes that wait, with what each datagram costs.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the application has more to send, and waits for the queue.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    fn cost(data: &Bytes) -> usize {
+        data.len() + DATAGRAM_OVERHEAD
+    }
+
+    fn push(&mut self, queued: Queued) {
+        self.bytes += Self::cost(&queued.data);
+        self.waiting.push_back(queued);
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        let queued = self.waiting.pop_front()?;
+        self.bytes -= Self::cost(&queued.data);
+        Some(queued)
+    }
+
+    /// Queues `data`, unless that exceeds `limit` bytes.
+    fn offer(&mut self, data: Bytes, limit: usize) -> Result<(), DatagramError> {
+        self.limit = limit;
+        if self.bytes + Self::cost(&data) > limit {
+            self.blocked = true;
+            return Err(DatagramError::Blocked);
+        }
+        self.push(Queued {
+            data,
+            rerouted: None,
+        });
+        Ok(())
+    }
+
+    /// Whether an application that waits may retry; true once.
+    pub(crate) fn take_unblocked(&mut self) -> bool {
+        self.bytes <= self.limit / 2 && std::mem::take(&mut self.blocked)
+    }
+
+    /// Removes and returns the datagrams, so that an application that waits retries.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Bytes> {
+        self.bytes = 0;
+        self.waiting.drain(..).map(|queued| queued.data)
+    }
+
+    /// The next datagram, unless it is too old to be sent on another path than its own.
+    fn front(&mut self, now: Instant) -> Option<&Queued> {
+        let is_late = |queued: &Queued| {
+            let sent_at = queued.rerouted;
+            sent_at.is_some_and(|sent_at| now > sent_at + MAX_REROUTED_AGE)
+        };
+        while self.waiting.front().is_some_and(is_late) {
+            self.pop();
+        }
+        self.waiting.front()
+    }
+}
+
+/// The room for DATAGRAM frames in a packet.
+pub(crate) struct FrameRoom<'a> {
+    pub(crate) buf: &'a mut Vec<u8>,
+    /// The length of `buf` that the packet may reach.
+    pub(crate) limit: usize,
+    /// Whether the packet is empty and of the full size: a datagram that does not fit is dropped.
+    pub(crate) fresh: bool,
 }
 
 /// Received datagrams, and datagrams to be sent.
@@ -31,13 +164,13 @@ pub(crate) struct Datagrams {
     incoming: VecDeque<Bytes>,
     incoming_bytes: usize,
     receive_buffer: Option<usize>,
-    outgoing: VecDeque<Bytes>,
-    outgoing_bytes: usize,
+    /// Those for the best path.
+    outgoing: DatagramQueue,
     send_buffer: usize,
     /// Maximum DATAGRAM frame size that the peer accepts, in bytes; 0 if it accepts none.
     peer_limit: u64,
-    /// Whether a call returned [`DatagramError::Blocked`] and the application waits.
-    blocked: bool,
+    /// Whether the queue of a path has the next turn, and not the queue for the best one.
+    turn_of_path: bool,
 }
 
 impl Datagrams {
@@ -46,11 +179,10 @@ impl Datagrams {
             incoming: VecDeque::new(),
             incoming_bytes: 0,
             receive_buffer,
-            outgoing: VecDeque::new(),
-            outgoing_bytes: 0,
+            outgoing: DatagramQueue::default(),
             send_buffer,
             peer_limit: 0,
-            blocked: false,
+            turn_of_path: false,
         }
     }
 
@@ -67,23 +199,77 @@ impl Datagrams {
         (self.peer_limit > 0).then(|| frame.saturating_sub(header))
     }
 
-    /// Queues `data`, which must fit a packet with `room` bytes of payload.
+    /// Queues `data`, which must fit a packet with `room` bytes of payload, for the best path.
     ///
     /// # Errors
     ///
     /// See [`DatagramError`].
     pub(crate) fn send(&mut self, data: Bytes, room: usize) -> Result<(), DatagramError> {
+        self.check_len(&data, room)?;
+        self.outgoing.offer(data, self.send_buffer)
+    }
+
+    /// Queues `data`, which must fit a packet with `room` bytes of payload, for the path of `queue` and `view`.
+    ///
+    /// # Errors
+    ///
+    /// See [`DatagramError`].
+    pub(crate) fn send_on(
+        &self,
+        queue: &mut DatagramQueue,
+        view: &PathView,
+        data: Bytes,
+        room: usize,
+    ) -> Result<(), DatagramError> {
+        self.check_len(&data, room)?;
+        queue.offer(data, self.limit_of(view))
+    }
+
+    fn check_len(&self, data: &Bytes, room: usize) -> Result<(), DatagramError> {
         let max = self.max_len(room).ok_or(DatagramError::Unsupported)?;
-        if data.len() > max {
-            return Err(DatagramError::TooLarge { max });
+        match data.len() > max {
+            true => Err(DatagramError::TooLarge { max }),
+            false => Ok(()),
         }
-        if self.outgoing_bytes + data.len() + DATAGRAM_OVERHEAD > self.send_buffer {
-            self.blocked = true;
-            return Err(DatagramError::Blocked);
+    }
+
+    /// The limit of bytes that wait for a path.
+    fn limit_of(&self, view: &PathView) -> usize {
+        let few = MIN_WAITING * (view.mtu + DATAGRAM_OVERHEAD as u64);
+        let brief = view.delivery_rate() * MAX_WAIT.as_secs_f64();
+        (few.max(brief as u64) as usize).min(self.send_buffer)
+    }
+
+    /// A path as applications that choose see it.
+    pub(crate) fn path_view(&self, queue: &DatagramQueue, view: PathView) -> DatagramPath {
+        DatagramPath {
+            view,
+            queued: queue.bytes(),
+            room: self.limit_of(&view).saturating_sub(queue.bytes()),
         }
-        self.outgoing_bytes += data.len() + DATAGRAM_OVERHEAD;
-        self.outgoing.push_back(data);
-        Ok(())
+    }
+
+    /// A datagram that waited for a path that does not answer is for the best path.
+    pub(crate) fn reroute_waiting(&mut self, data: Bytes) {
+        self.reroute(Queued {
+            data,
+            rerouted: None,
+        });
+    }
+
+    /// A datagram was in flight on a path that does not answer: it is sent on the best path, unless it is old.
+    pub(crate) fn reroute_sent(&mut self, sent: &InFlight) {
+        self.reroute(Queued {
+            data: sent.data.clone(),
+            rerouted: Some(sent.sent_at),
+        });
+    }
+
+    fn reroute(&mut self, queued: Queued) {
+        let rest = MAX_REROUTED_DATAGRAM_BYTES.saturating_sub(self.outgoing.bytes());
+        if DatagramQueue::cost(&queued.data) <= rest {
+            self.outgoing.push(queued);
+        }
     }
 
     pub(crate) fn receive(&mut self) -> Option<Bytes> {
@@ -115,39 +301,173 @@ impl Datagrams {
         Ok(first)
     }
 
+    /// Whether datagrams wait for the best path.
     pub(crate) fn is_due(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Appends as many DATAGRAM frames as fit; returns how many. A datagram that does not fit into an empty
-    /// packet (`fresh`) is dropped.
-    pub(crate) fn write_frames(&mut self, buf: &mut Vec<u8>, limit: usize, fresh: bool) -> usize {
-        let mut written = 0;
-        while let Some(data) = self.outgoing.front() {
-            let frame = Datagram { data };
-            let size = 1 + varint::size(data.len() as u64) + data.len();
-            let fits = buf.len() + size <= limit;
-            if fits {
-                frame.encode(buf);
-                written += 1;
-            } else if !fresh || written > 0 {
-                break;
+    /// Whether the application has more to send on the best path, and waits.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.outgoing.is_blocked()
+    }
+
+    /// Appends as many DATAGRAM frames as fit, of those that wait for the packet's path in `queue` and, if it `is_best`, of
+    /// those for the best path. Passes to `sent` what another path is to carry if this one fails.
+    pub(crate) fn write_frames(
+        &mut self,
+        now: Instant,
+        queue: &mut DatagramQueue,
+        is_best: bool,
+        room: &mut FrameRoom<'_>,
+        mut sent: impl FnMut(InFlight),
+    ) {
+        // In turns, so that neither waits for all of the other.
+        for _ in 0..2 {
+            self.turn_of_path = !self.turn_of_path;
+            if self.turn_of_path {
+                write_all(now, queue, room, |queued| {
+                    sent(InFlight {
+                        data: queued.data,
+                        sent_at: queued.rerouted.unwrap_or(now),
+                    });
+                });
+            } else if is_best {
+                write_all(now, &mut self.outgoing, room, |queued| {
+                    if let Some(sent_at) = queued.rerouted {
+                        let data = queued.data;
+                        sent(InFlight { data, sent_at });
+                    }
+                });
             }
-            self.outgoing_bytes -= data.len() + DATAGRAM_OVERHEAD;
-            self.outgoing.pop_front();
         }
-        written
+        // The other begins the next packet.
+        self.turn_of_path = !self.turn_of_path;
     }
 
     /// Whether an application that waits may retry; true once.
     pub(crate) fn take_unblocked(&mut self) -> bool {
-        self.outgoing_bytes < self.send_buffer / 2 && std::mem::take(&mut self.blocked)
+        self.outgoing.take_unblocked()
+    }
+}
+
+/// Appends as many DATAGRAM frames of `queue` as fit, and passes the datagrams to `written`. A datagram that does not fit into
+/// an empty packet is dropped.
+fn write_all(
+    now: Instant,
+    queue: &mut DatagramQueue,
+    room: &mut FrameRoom<'_>,
+    mut written: impl FnMut(Queued),
+) {
+    while let Some(Queued { data, .. }) = queue.front(now) {
+        let frame = Datagram { data };
+        let size = 1 + varint::size(data.len() as u64) + data.len();
+        let fits = room.buf.len() + size <= room.limit;
+        if fits {
+            frame.encode(room.buf);
+            room.fresh = false;
+        } else if !room.fresh {
+            break;
+        }
+        if let Some(queued) = queue.pop()
+            && fits
+        {
+            written(queued);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The datagrams of the next packet, of the path of `queue` and for the best one.
+    fn write(datagrams: &mut Datagrams, queue: &mut DatagramQueue, now: Instant) -> Vec<Bytes> {
+        let mut buf = Vec::new();
+        let mut room = FrameRoom {
+            buf: &mut buf,
+            limit: 1200,
+            fresh: true,
+        };
+        let mut kept = Vec::new();
+        datagrams.write_frames(now, queue, true, &mut room, |sent| kept.push(sent.data));
+        kept
+    }
+
+    /// A path of 1 MB/s.
+    fn view() -> PathView {
+        PathView {
+            id: marline_wire::PathId(1),
+            status: Default::default(),
+            smoothed_rtt: Some(Duration::from_millis(20)),
+            rttvar: Duration::ZERO,
+            window: 20_000,
+            in_flight: 0,
+            queued: 0,
+            mtu: 1200,
+            rate: None,
+        }
+    }
+
+    fn supported() -> Datagrams {
+        let mut datagrams = Datagrams::new(None, 1 << 20);
+        datagrams.set_peer_limit(65_535);
+        datagrams
+    }
+
+    #[test]
+    fn a_path_holds_what_it_sends_in_a_few_milliseconds() {
+        let datagrams = supported();
+        for (window, least, most) in [(20_000, 3600, 4500), (2_000_000, 380_000, 400_000)] {
+            let view = PathView { window, ..view() };
+            let mut queue = DatagramQueue::default();
+            let data = Bytes::from_static(&[7; 1000]);
+            while datagrams
+                .send_on(&mut queue, &view, data.clone(), 1200)
+                .is_ok()
+            {}
+            let held = queue.bytes();
+            assert!((least - 1100..most).contains(&held), "{held}");
+            assert!(!queue.take_unblocked());
+            assert_eq!(datagrams.path_view(&queue, view).queued, held);
+        }
+    }
+
+    #[test]
+    fn datagrams_of_a_path_that_failed_are_sent_once_more_while_they_are_young() {
+        let mut datagrams = supported();
+        let mut queue = DatagramQueue::default();
+        let data = Bytes::from_static(b"x");
+        let sent_at = Instant::EPOCH + Duration::from_secs(1);
+        for age in [
+            MAX_REROUTED_AGE,
+            MAX_REROUTED_AGE + Duration::from_millis(1),
+        ] {
+            let sent = InFlight {
+                data: data.clone(),
+                sent_at,
+            };
+            datagrams.reroute_sent(&sent);
+            let written = write(&mut datagrams, &mut queue, sent_at + age);
+            assert_eq!(!written.is_empty(), age <= MAX_REROUTED_AGE, "{age:?}");
+            assert!(!datagrams.is_due());
+        }
+    }
+
+    #[test]
+    fn rerouted_datagrams_have_a_limit_and_delay_others_by_a_packet() {
+        let mut datagrams = supported();
+        let mut queue = DatagramQueue::default();
+        for _ in 0..1000 {
+            datagrams.reroute_waiting(Bytes::from_static(&[0; 1000]));
+        }
+        assert!(datagrams.outgoing.bytes() <= MAX_REROUTED_DATAGRAM_BYTES);
+        let own = Bytes::from_static(&[1; 1000]);
+        datagrams
+            .send_on(&mut queue, &view(), own.clone(), 1200)
+            .unwrap();
+        let written = [(); 2].map(|()| write(&mut datagrams, &mut queue, Instant::EPOCH));
+        assert_eq!(written.concat(), [own]);
+    }
 
     #[test]
     fn a_full_receive_buffer_drops_the_oldest() {
@@ -179,9 +499,12 @@ mod tests {
             (0..).take_while(|_| datagrams.send(Bytes::from_static(&[7; 100]), 1200).is_ok());
         assert!(sent.count() >= 5);
         assert!(!datagrams.take_unblocked());
-        let mut buf = Vec::new();
-        while datagrams.write_frames(&mut buf, 1200, true) > 0 {
-            buf.clear();
+        while datagrams.is_due() {
+            write(
+                &mut datagrams,
+                &mut DatagramQueue::default(),
+                Instant::EPOCH,
+            );
         }
         assert!(datagrams.take_unblocked());
         assert!(!datagrams.take_unblocked());

@@ -69,7 +69,7 @@ pub use crypto::{
 pub mod inspect {
     pub use crate::crypto::inspect::{OpenedPacket, OpenedRecord, PacketKeys, RecordKey};
 }
-pub use datagrams::DatagramError;
+pub use datagrams::{DatagramError, DatagramPath};
 pub use endpoint::{
     ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route, WorkerGroup,
 };

@@ -124,6 +124,9 @@ pub(crate) const REMEMBERED_RTT: RangeInclusive<Duration> =
 /// Bytes counted for a queued datagram in addition to its size, so that the number of empty ones is limited too.
 pub(crate) const DATAGRAM_OVERHEAD: usize = 64;
 
+/// Bytes of datagrams of paths that failed that wait for another path, at most: 200 ms at 10 Mb/s.
+pub(crate) const MAX_REROUTED_DATAGRAM_BYTES: usize = 256 * 1024;
+
 /// Number of servers whose address tokens a client stores, and number of tokens of each: a browser's
 /// working set, in a few tens of KiB.
 pub(crate) const ADDRESS_TOKEN_SERVERS: usize = 256;

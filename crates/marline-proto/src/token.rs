@@ -2,6 +2,7 @@
 
 use marline_wire::{ErrorCode, PathId};
 
+use crate::datagrams::InFlight;
 use crate::handshake::CryptoToken;
 use crate::scheduling::path::PathStatus;
 use crate::streams::{Segment, StreamToken};
@@ -16,6 +17,8 @@ pub(crate) enum Token {
     },
     Crypto(CryptoToken),
     Segment(Segment),
+    /// A DATAGRAM frame, which is sent again only if the path fails.
+    Datagram(InFlight),
     Control(StreamToken),
     NewConnectionId {
         path: PathId,

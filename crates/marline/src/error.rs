@@ -133,6 +133,10 @@ pub enum SendDatagramError {
     /// The send buffer is full.
     #[error("the send buffer for datagrams is full")]
     Blocked,
+    /// The path that was chosen does not exist or does not answer: choose another of
+    /// [`Connection::datagram_paths`](crate::Connection::datagram_paths).
+    #[error("the path cannot carry datagrams now")]
+    NoPath,
     /// The connection ended.
     #[error("the connection was lost: {0}")]
     ConnectionLost(#[source] ConnectionError),
@@ -201,6 +205,7 @@ impl From<SendDatagramError> for io::Error {
             SendDatagramError::Unsupported => io::ErrorKind::Unsupported,
             SendDatagramError::TooLarge { .. } => io::ErrorKind::InvalidInput,
             SendDatagramError::Blocked => io::ErrorKind::WouldBlock,
+            SendDatagramError::NoPath => io::ErrorKind::NetworkUnreachable,
             SendDatagramError::ConnectionLost(cause) => connection_kind(cause),
         };
         Self::new(kind, error)

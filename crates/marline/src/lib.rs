@@ -87,14 +87,14 @@ pub use marline_proto::observe::{ConnectionStats, PathStats};
 pub use marline_proto::scheduling::path::PathStatus;
 pub use marline_proto::{
     AbandonPathError, AckFrequencyConfig, AddressTokens, Cipher, ClientConfig, ClientLimits,
-    ConnectionError, ConnectionId, ConnectionInfo, Dir, EcnCodepoint, EcnMode, EndpointConfig,
-    EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MigrateError, MtuConfig,
-    MultipathConfig, PathId, Prefix, Priority, QUIC_LB_KEY_LEN, QuicLb, QuicLbConfig, QuicLbError,
-    QuicLbFormat, Refusals, ResetKey, RetryPolicy, ServerConfig, ServerId, Sha256, Side, StreamId,
-    TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey, Transmit,
-    TransportConfig, TransportError, Unreachable, Version, Versions, WorkerKey, ack, congestion,
-    coordination, crypto_provider, default_crypto_provider, hmac_sha256, observe, quic_lb_key,
-    recovery, samples, scheduling, settings,
+    ConnectionError, ConnectionId, ConnectionInfo, DatagramPath, Dir, EcnCodepoint, EcnMode,
+    EndpointConfig, EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MigrateError,
+    MtuConfig, MultipathConfig, PathId, Prefix, Priority, QUIC_LB_KEY_LEN, QuicLb, QuicLbConfig,
+    QuicLbError, QuicLbFormat, Refusals, ResetKey, RetryPolicy, ServerConfig, ServerId, Sha256,
+    Side, StreamId, TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey,
+    Transmit, TransportConfig, TransportError, Unreachable, Version, Versions, WorkerKey, ack,
+    congestion, coordination, crypto_provider, default_crypto_provider, hmac_sha256, observe,
+    quic_lb_key, recovery, samples, scheduling, settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use marline::{SendDatagramError, StreamId};
+use marline::{DatagramPath, PathId, PathStats, SendDatagramError, StreamId};
 use marline_h3::datagram::Datagram;
 
 use super::session::Session;
@@ -58,12 +58,45 @@ impl Datagrams {
         poll_fn(|cx| self.port.poll_send(cx, &datagram)).await
     }
 
+    /// A datagram with this payload, for [`poll_send_on`](Self::poll_send_on).
+    pub fn encode(&self, payload: &[u8]) -> EncodedDatagram {
+        EncodedDatagram(self.port.encode(payload))
+    }
+
+    /// Sends a datagram on a path as soon as its queue has space for it, as
+    /// [`marline::Connection::poll_send_datagram_on`] does.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), or the path does not answer.
+    pub fn poll_send_on(
+        &self,
+        cx: &mut Context<'_>,
+        path: PathId,
+        datagram: &EncodedDatagram,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        self.port.poll_send_on(cx, path, &datagram.0)
+    }
+
+    /// Replaces the content of `paths` by the paths that can carry datagrams now.
+    pub fn paths(&self, paths: &mut Vec<DatagramPath>) {
+        self.port.paths(paths);
+    }
+
+    /// The statistics of each path of the connection.
+    pub fn path_stats(&self) -> Vec<PathStats> {
+        self.port.path_stats()
+    }
+
     /// The most bytes that a datagram may have now; `None` if the peer accepts none, or has not announced yet that it
     /// does. Changes with the MTU of the path.
     pub fn max_len(&self) -> Option<usize> {
         self.port.max_len()
     }
 }
+
+/// A datagram of a request, as it is sent.
+#[derive(Clone, Debug)]
+pub struct EncodedDatagram(Bytes);
 
 impl fmt::Debug for Datagrams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,6 +112,14 @@ trait Port: Send + Sync {
         cx: &mut Context<'_>,
         datagram: &Bytes,
     ) -> Poll<Result<(), SendDatagramError>>;
+    fn poll_send_on(
+        &self,
+        cx: &mut Context<'_>,
+        path: PathId,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>>;
+    fn paths(&self, paths: &mut Vec<DatagramPath>);
+    fn path_stats(&self) -> Vec<PathStats>;
     fn max_len(&self) -> Option<usize>;
 }
 
@@ -101,6 +142,27 @@ impl<C: QuicTransport> Port for StreamPort<C> {
             true => self.session.transport().poll_send_datagram(cx, datagram),
             false => Poll::Ready(Err(SendDatagramError::Unsupported)),
         }
+    }
+
+    fn poll_send_on(
+        &self,
+        cx: &mut Context<'_>,
+        path: PathId,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        let transport = self.session.transport();
+        match self.session.accepts_datagrams() {
+            true => transport.poll_send_datagram_on(cx, path, datagram),
+            false => Poll::Ready(Err(SendDatagramError::Unsupported)),
+        }
+    }
+
+    fn paths(&self, paths: &mut Vec<DatagramPath>) {
+        self.session.transport().datagram_paths(paths);
+    }
+
+    fn path_stats(&self) -> Vec<PathStats> {
+        self.session.transport().path_stats()
     }
 
     fn max_len(&self) -> Option<usize> {

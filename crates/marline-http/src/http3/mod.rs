@@ -19,7 +19,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use marline::TransportConfig;
 use marline_h3::Config;
 
-pub use self::datagrams::Datagrams;
+pub use self::datagrams::{Datagrams, EncodedDatagram};
 pub(crate) use self::driver::Begun;
 pub(crate) use self::error::RequestError;
 pub(crate) use self::request::{Receiver, RequestStream, Sender};

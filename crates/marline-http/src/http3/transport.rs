@@ -3,7 +3,10 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use marline::{ConnectionError, Priority, ReadError, SendDatagramError, StreamId, WriteError};
+use marline::{
+    ConnectionError, DatagramPath, PathId, PathStats, Priority, ReadError, SendDatagramError,
+    StreamId, WriteError,
+};
 
 /// A QUIC connection. Clones are the same connection.
 pub trait QuicTransport: Clone + Send + Sync + 'static {
@@ -74,6 +77,29 @@ pub trait QuicTransport: Clone + Send + Sync + 'static {
         _datagram: &Bytes,
     ) -> Poll<Result<(), SendDatagramError>> {
         Poll::Ready(Err(SendDatagramError::Unsupported))
+    }
+
+    /// Sends a datagram on a path as soon as its queue has space for it.
+    ///
+    /// # Errors
+    /// As [`poll_send_datagram`](Self::poll_send_datagram), or the path does not answer.
+    fn poll_send_datagram_on(
+        &self,
+        cx: &mut Context<'_>,
+        _path: PathId,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        self.poll_send_datagram(cx, datagram)
+    }
+
+    /// Replaces the content of `paths` by the paths that can carry datagrams now.
+    fn datagram_paths(&self, paths: &mut Vec<DatagramPath>) {
+        paths.clear();
+    }
+
+    /// The statistics of each path.
+    fn path_stats(&self) -> Vec<PathStats> {
+        Vec::new()
     }
 
     /// The most bytes that a datagram may have now; `None` if the peer accepts none.
@@ -201,6 +227,23 @@ impl QuicTransport for marline::Connection {
         datagram: &Bytes,
     ) -> Poll<Result<(), SendDatagramError>> {
         Self::poll_send_datagram(self, cx, datagram)
+    }
+
+    fn poll_send_datagram_on(
+        &self,
+        cx: &mut Context<'_>,
+        path: PathId,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        Self::poll_send_datagram_on(self, cx, path, datagram)
+    }
+
+    fn datagram_paths(&self, paths: &mut Vec<DatagramPath>) {
+        Self::datagram_paths(self, paths);
+    }
+
+    fn path_stats(&self) -> Vec<PathStats> {
+        Self::paths(self)
     }
 
     fn max_datagram_len(&self) -> Option<usize> {

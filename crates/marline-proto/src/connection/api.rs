@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use marline_wire::{ConnectionId, Dir, Side, StreamId};
+use marline_wire::{ConnectionId, Dir, PathId, Side, StreamId};
 use rustls::pki_types::CertificateDer;
 
 use super::Connection;
 use super::events::{ConnectionError, EndpointEvent, Event};
-use crate::datagrams::DatagramError;
+use crate::datagrams::{DatagramError, DatagramPath};
 use crate::level::EncryptionLevel;
 use crate::observe::events::{KeyKind, KeyTrigger};
-use crate::paths::Path;
+use crate::paths::{Path, Slot};
 use crate::priority::Priority;
 use crate::streams::{ClosedStream, FinishError, ReadError, WriteError};
 use crate::time::Instant;
@@ -23,7 +23,12 @@ impl Connection {
         if let Some(event) = self.streams.poll_event() {
             return Some(Event::Stream(event));
         }
-        if self.datagrams.take_unblocked() {
+        let of_paths = self.paths.iter_mut().map(|path| &mut path.datagrams);
+        // All of them, as the application retries all.
+        let unblocked = of_paths.fold(self.datagrams.take_unblocked(), |any, queue| {
+            queue.take_unblocked() || any
+        });
+        if unblocked {
             return Some(Event::DatagramsUnblocked);
         }
         self.events.application.pop_front()
@@ -173,6 +178,44 @@ impl Connection {
     pub fn send_datagram(&mut self, data: Bytes) -> Result<(), DatagramError> {
         let room = self.payload_room();
         self.datagrams.send(data, room)
+    }
+
+    /// Sends `data` in a DATAGRAM frame on the path `id`. If that fails to answer before it is sent, or within 250 ms after,
+    /// another path carries it, so that it may arrive twice; a packet that is lost otherwise is not repeated (RFC 9221).
+    ///
+    /// What a path may hold that was not sent is limited to some 4 ms at its rate, so that the queue is the application's.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_datagram`](Self::send_datagram), and [`DatagramError::NoPath`]: there is no such path, or it does not answer.
+    pub fn send_datagram_on(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        data: Bytes,
+    ) -> Result<(), DatagramError> {
+        let room = self.payload_room();
+        let at = self.datagram_slots().find(|&at| self.paths[at].id == id);
+        let path = &mut self.paths[at.ok_or(DatagramError::NoPath)?];
+        let view = path.view(now);
+        self.datagrams
+            .send_on(&mut path.datagrams, &view, data, room)
+    }
+
+    /// The paths that can carry datagrams now: those that answer, or all that are open if none does.
+    pub fn datagram_paths(&self, now: Instant) -> impl Iterator<Item = DatagramPath> {
+        self.datagram_slots().map(move |at| {
+            let path = &self.paths[at];
+            self.datagrams.path_view(&path.datagrams, path.view(now))
+        })
+    }
+
+    fn datagram_slots(&self) -> impl Iterator<Item = Slot> {
+        let any_live = self.paths.iter().any(Path::is_live);
+        self.paths.slots().filter(move |&at| match any_live {
+            true => self.paths[at].is_live(),
+            false => self.paths[at].is_open(),
+        })
     }
 
     /// The next received datagram.

@@ -3,6 +3,7 @@
 use super::Connection;
 use super::packet::PacketBuilder;
 use super::transmit::Permit;
+use crate::datagrams::FrameRoom;
 use crate::establish::ACK_DELAY_EXPONENT;
 use crate::level::{EncryptionLevel, SpaceId};
 use crate::observe::events::Initiator;
@@ -47,6 +48,7 @@ impl Connection {
         let path = &self.paths[at];
         path.probes() > 0
             || !path.queue.is_empty()
+            || !path.datagrams.is_empty()
             || path.ping_due
             || path.tuples.active.responses.is_due()
             || self.paths.is_single() && self.sending.ready().is_some()
@@ -208,15 +210,12 @@ impl Connection {
             self.paths.write_frames(at, buf, limit);
         }
         if is_best {
-            // Other packets of the UDP datagram reduce the room in this one.
-            let is_whole = limit.saturating_sub(buf.len()) >= self.paths[at].payload_room();
             let sent = &mut self.paths[at].space.sent;
             self.streams.write_control_frames(buf, limit, &mut |token| {
                 sent.push_token(Token::Control(token));
             });
-            let fresh = is_whole && packet.is_empty(buf);
-            self.datagrams.write_frames(buf, limit, fresh);
         }
+        self.write_datagrams(now, packet, is_best, buf);
         let filling = Filling {
             path: at,
             limit,
@@ -242,5 +241,28 @@ impl Connection {
         if packet.ack_eliciting {
             self.paths[packet.path].ping_due = false;
         }
+    }
+
+    /// Appends the datagrams that wait for the path of `packet`, and for the best one if it is that.
+    fn write_datagrams(
+        &mut self,
+        now: Instant,
+        packet: &PacketBuilder,
+        is_best: bool,
+        buf: &mut Vec<u8>,
+    ) {
+        let limit = packet.limit;
+        let path = &mut self.paths[packet.path];
+        if path.datagrams.is_empty() && !(is_best && self.datagrams.is_due()) {
+            return;
+        }
+        // Other packets of the UDP datagram reduce the room in this one.
+        let fresh = packet.is_empty(buf) && limit.saturating_sub(buf.len()) >= path.payload_room();
+        let mut room = FrameRoom { buf, limit, fresh };
+        let sent = &mut path.space.sent;
+        self.datagrams
+            .write_frames(now, &mut path.datagrams, is_best, &mut room, |datagram| {
+                sent.push_token(Token::Datagram(datagram));
+            });
     }
 }

@@ -256,6 +256,9 @@ impl Connection {
     fn requeue_path_data(&mut self, at: Slot) {
         self.requeue_in_flight(at, SpaceId::Data);
         self.requeue_assigned(at);
+        for datagram in self.paths[at].datagrams.drain() {
+            self.datagrams.reroute_waiting(datagram);
+        }
     }
 
     /// Returns the queue of a path to the streams, to be assigned anew.

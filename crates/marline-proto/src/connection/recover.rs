@@ -148,6 +148,8 @@ impl Connection {
         for token in resolved.tokens.drain(..) {
             match token {
                 ResolvedToken::Acked(token) => self.on_token_acked(id, &token),
+                // Datagrams are not repeated if a packet is lost, but only if a path fails.
+                ResolvedToken::Lost(Token::Datagram(_)) => {}
                 ResolvedToken::Lost(token) => {
                     if self.config.tail_duplication {
                         self.sending.on_lost(&token);
@@ -177,6 +179,7 @@ impl Connection {
                     }
                 }
             },
+            Token::Datagram(_) => {}
             Token::Crypto(ref token) => self.establishment.on_crypto_acked(token),
             Token::Control(ref token) => self.streams.on_token_acked(token),
             Token::NewConnectionId { path, sequence } => {
@@ -205,6 +208,7 @@ impl Connection {
         match *token {
             Token::Segment(ref segment) => self.streams.on_segment_lost(segment),
             Token::Ack { .. } => {}
+            Token::Datagram(ref sent) => self.datagrams.reroute_sent(sent),
             Token::Crypto(ref token) => self.establishment.on_crypto_lost(token),
             Token::Control(ref token) => self.streams.on_token_lost(token),
             Token::NewConnectionId { path, sequence } => {

@@ -196,12 +196,20 @@ impl Connection {
     /// Called when no datagram was written: records whether the application or the window is the limit.
     fn record_send_limit(&mut self, at: Slot, permit: Permit) {
         match permit {
+            // The application has more than the queues of datagrams may hold.
+            Permit::All if self.has_blocked_datagrams(at) => {}
             Permit::All => self.paths[at].recovery.on_app_limited(),
             Permit::AcksOnly => {
                 let waiting = self.has_waiting(at);
                 self.paths[at].recovery.on_congestion_limited(waiting);
             }
         }
+    }
+
+    /// Whether the application waits for a queue of datagrams that `at` sends.
+    fn has_blocked_datagrams(&self, at: Slot) -> bool {
+        self.paths[at].datagrams.is_blocked()
+            || self.datagrams.is_blocked() && at == self.paths.best()
     }
 
     /// Writes one datagram of one or several packets (RFC 9000, section 12.2); returns whether there is one.

@@ -14,6 +14,7 @@ use crate::coordination::careful_resume::{
 };
 use crate::coordination::history::{PathSample, SampleEvent};
 use crate::crypto::TAG_LEN;
+use crate::datagrams::DatagramQueue;
 use crate::level::SpaceId;
 use crate::observe::stats::UdpStats;
 use crate::recovery::{Outcome, Recovery, RecoveryConfig};
@@ -102,6 +103,8 @@ pub(crate) struct Path {
     /// ECN counts, by packet number space.
     pub(crate) ledgers: [EcnLedger; 3],
     pub(crate) queue: SendQueue,
+    /// Datagrams that the application has assigned to it.
+    pub(crate) datagrams: DatagramQueue,
     /// Failure detection.
     pub(crate) liveness: Liveness,
     /// Careful resume, until it has ended.
@@ -141,6 +144,7 @@ impl Path {
             tuples: Tuples::new(tuple),
             ledgers: [EcnLedger::new(); 3],
             queue: SendQueue::default(),
+            datagrams: DatagramQueue::default(),
             liveness: Liveness::default(),
             careful_resume: None,
             member: LocalMember::default(),
@@ -271,12 +275,17 @@ impl Path {
         sample
     }
 
+    /// Bytes that wait for the path: of segments, and of datagrams.
+    fn waiting(&self) -> u64 {
+        self.queue.bytes() + self.datagrams.bytes() as u64
+    }
+
     /// The path as its scheduler sees it at `now`.
     pub(crate) fn view(&self, now: Instant) -> PathView {
         let rtt = self.recovery.rtt().view();
         let window = self.recovery.controller().window();
         let in_flight = self.recovery.in_flight();
-        let waiting = self.queue.bytes();
+        let waiting = self.waiting();
         let leaves = waiting.min(window.saturating_sub(in_flight));
         PathView {
             id: self.id,
@@ -297,7 +306,7 @@ impl Path {
         if !controller.is_rate_based() || !rtt.has_sample() {
             return None;
         }
-        let next = self.queue.bytes() + u64::from(self.tuples.active.mtu.current());
+        let next = self.waiting() + u64::from(self.tuples.active.mtu.current());
         Some(RateView {
             bandwidth: controller
                 .bandwidth()

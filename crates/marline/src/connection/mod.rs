@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use marline_proto::{ConnectionError, DatagramError, Dir, Priority, StreamId};
+use marline_proto::{
+    ConnectionError, DatagramError, DatagramPath, Dir, PathId, Priority, StreamId,
+};
 use tokio::sync::broadcast;
 
 pub use self::connecting::Connecting;
@@ -162,7 +164,7 @@ impl Connection {
     /// [`SendDatagramError::Blocked`] when the send buffer is full.
     pub fn send_datagram(&self, datagram: Bytes) -> Result<(), SendDatagramError> {
         let mut state = self.0.lock();
-        self.try_send_datagram(&mut state, datagram)
+        self.try_send_datagram(&mut state, None, datagram)
     }
 
     /// Sends `datagram` as soon as the send buffer has space for it.
@@ -179,8 +181,32 @@ impl Connection {
         cx: &mut Context<'_>,
         datagram: &Bytes,
     ) -> Poll<Result<(), SendDatagramError>> {
+        self.poll_send(cx, None, datagram)
+    }
+
+    /// Sends `datagram` on the path `path` as soon as its queue has space for it, which is small: what waits longer is best kept
+    /// by the application. If the path fails before the datagram is sent, or up to 250 ms after, another path carries it, and it
+    /// may arrive twice.
+    ///
+    /// # Errors
+    /// As [`poll_send_datagram`](Self::poll_send_datagram), and [`SendDatagramError::NoPath`].
+    pub fn poll_send_datagram_on(
+        &self,
+        cx: &mut Context<'_>,
+        path: PathId,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
+        self.poll_send(cx, Some(path), datagram)
+    }
+
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        path: Option<PathId>,
+        datagram: &Bytes,
+    ) -> Poll<Result<(), SendDatagramError>> {
         let mut state = self.0.lock();
-        match self.try_send_datagram(&mut state, datagram.clone()) {
+        match self.try_send_datagram(&mut state, path, datagram.clone()) {
             Err(SendDatagramError::Blocked) => {
                 state.waiting.datagram_writable.register(cx.waker());
                 Poll::Pending
@@ -192,12 +218,20 @@ impl Connection {
     fn try_send_datagram(
         &self,
         state: &mut ConnectionState,
+        path: Option<PathId>,
         datagram: Bytes,
     ) -> Result<(), SendDatagramError> {
         if let Some(error) = &state.error {
             return Err(SendDatagramError::ConnectionLost(error.clone()));
         }
-        match state.proto.send_datagram(datagram) {
+        let sent = match path {
+            None => state.proto.send_datagram(datagram),
+            Some(path) => {
+                let now = self.0.now();
+                state.proto.send_datagram_on(now, path, datagram)
+            }
+        };
+        match sent {
             Ok(()) => {
                 self.0.touch(state);
                 Ok(())
@@ -205,7 +239,16 @@ impl Connection {
             Err(DatagramError::Blocked) => Err(SendDatagramError::Blocked),
             Err(DatagramError::TooLarge { max }) => Err(SendDatagramError::TooLarge { max }),
             Err(DatagramError::Unsupported) => Err(SendDatagramError::Unsupported),
+            Err(DatagramError::NoPath) => Err(SendDatagramError::NoPath),
         }
+    }
+
+    /// The paths that can carry datagrams now, and how much of each: those that answer, or all that are open if none does.
+    /// Replaces the content of `paths`.
+    pub fn datagram_paths(&self, paths: &mut Vec<DatagramPath>) {
+        paths.clear();
+        let now = self.0.now();
+        paths.extend(self.0.lock().proto.datagram_paths(now));
     }
 
     /// The next datagram of the peer. When the receive buffer is full, unread datagrams are dropped.

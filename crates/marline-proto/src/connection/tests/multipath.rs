@@ -3,6 +3,7 @@
 mod bundle;
 mod churn;
 mod cuts;
+mod datagrams;
 mod failure_detection;
 mod hostile;
 mod lifecycle;

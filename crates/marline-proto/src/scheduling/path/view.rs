@@ -98,7 +98,7 @@ impl PathView {
 
     /// Seconds until a packet that is sent now arrives, on a path that has a sample. Where the rate is known, all that is in flight arrives
     /// before: round-trip times tell of a queue only a round trip later, which is too late for a narrow path in slow start.
-    pub(super) fn arrival(&self) -> f64 {
+    pub fn arrival(&self) -> f64 {
         let one_way = self.one_way().as_secs_f64();
         self.rate.map_or(one_way, |rate| {
             let in_flight = self.in_flight.saturating_add(self.mtu) as f64;
@@ -114,7 +114,7 @@ impl PathView {
     }
 
     /// The rate at which the path delivers, in bytes per second; 0 without a sample.
-    pub(super) fn delivery_rate(&self) -> f64 {
+    pub fn delivery_rate(&self) -> f64 {
         match (self.rate, self.smoothed_rtt) {
             (Some(rate), _) => rate.bandwidth.max(1) as f64,
             (None, Some(rtt)) => self.window_bytes() / rtt.as_secs_f64().max(MIN_RTT),
@@ -123,7 +123,7 @@ impl PathView {
     }
 
     /// Seconds until a packet that is queued now leaves, behind what is queued already, on a path that has a sample.
-    pub(super) fn departure(&self) -> f64 {
+    pub fn departure(&self) -> f64 {
         let paced = self.rate.map_or(0.0, |rate| rate.paced_for.as_secs_f64());
         paced.max(self.queued as f64 / self.delivery_rate())
     }
