@@ -56,6 +56,7 @@ impl Dropped {
 pub struct Counters {
     sent: Direction,
     received: Direction,
+    copied: AtomicU64,
     dropped: [AtomicU64; Dropped::ALL.len()],
 }
 
@@ -102,6 +103,15 @@ impl Counters {
     /// Packets that were dropped for a reason.
     pub fn dropped(&self, why: Dropped) -> u64 {
         self.dropped[why as usize].load(Relaxed)
+    }
+
+    /// Packets that were given to QUIC for a second path.
+    pub fn copied(&self) -> u64 {
+        self.copied.load(Relaxed)
+    }
+
+    pub(crate) fn on_copied(&self) {
+        self.copied.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn on_sent(&self, bytes: usize) {

@@ -8,6 +8,7 @@
 //! | [`scope`] | the target of a request |
 //! | [`pool`] | the addresses that a server assigns |
 //! | [`tokens`] | the users of a server |
+//! | `flows`, `copies` | the path of each inner flow, packets that are sent on two |
 //! | `queue`, `counters`, `link` | packets between a device and HTTP datagrams |
 //! | `server`, `client` | the two ends |
 //! | `device`, `routing`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
@@ -18,9 +19,13 @@
 pub mod address;
 #[cfg(target_os = "linux")]
 pub mod client;
+#[cfg(target_os = "linux")]
+mod copies;
 pub mod counters;
 #[cfg(target_os = "linux")]
 pub mod device;
+#[cfg(target_os = "linux")]
+mod flows;
 #[cfg(target_os = "linux")]
 pub mod gateway;
 pub mod icmp;

@@ -3,11 +3,12 @@
 //! Hop limits are those of the kernel, which decrements them when it forwards between the device and another network; packets
 //! of an end itself keep theirs.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::net::IpAddr;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
@@ -18,6 +19,7 @@ use marline_http::http3::Datagrams;
 use tokio::sync::mpsc;
 
 use crate::address::{ADDRESS_ASSIGN, ADDRESS_REQUEST, AddressError, MAX_ADDRESSES_BYTES};
+use crate::copies::{Deduplication, Numbered};
 use crate::counters::{Counters, Dropped};
 use crate::device::Device;
 use crate::icmp;
@@ -126,15 +128,24 @@ pub(crate) struct Link {
     pub(crate) capsules: Capsules,
     pub(crate) queue: PacketQueue,
     pub(crate) counters: Arc<Counters>,
+    /// Packets of the peer that may come twice; `None` if that was not agreed on.
+    numbered: Option<Mutex<Deduplication>>,
 }
 
 impl Link {
-    pub(crate) fn new(datagrams: Datagrams, capsules: Capsules, counters: Arc<Counters>) -> Self {
+    /// An end of a tunnel; `copies` says whether both ends take packets that are sent twice.
+    pub(crate) fn new(
+        datagrams: Datagrams,
+        capsules: Capsules,
+        counters: Arc<Counters>,
+        copies: bool,
+    ) -> Self {
         Self {
             datagrams,
             capsules,
-            queue: PacketQueue::new(Arc::clone(&counters)),
+            queue: PacketQueue::new(Arc::clone(&counters), copies),
             counters,
+            numbered: copies.then(|| Mutex::new(Deduplication::new())),
         }
     }
 
@@ -146,19 +157,70 @@ impl Link {
         packet.max(MIN_MTU)
     }
 
-    /// Sends the packets of the queue until the connection ends. Messages about packets that are too large go to `device`, as
+    /// Queues a packet with this header.
+    pub(crate) fn push(&self, header: &Header, packet: Contained) {
+        self.queue.update(|paths| self.datagrams.paths(paths));
+        self.queue.push(header, packet);
+    }
+
+    /// Sends the packets of the queues until the connection ends. Messages about packets that are too large go to `device`, as
     /// from one of `own` addresses.
     pub(crate) async fn send_all(&self, device: &dyn Device, own: &[IpAddr]) {
-        loop {
-            let packet = self.queue.pop().await;
-            let length = packet.packet().len();
-            match self.datagrams.send(packet.payload()).await {
-                Ok(()) => self.counters.on_sent(length),
-                Err(SendDatagramError::TooLarge { .. }) => self.on_too_large(&packet, device, own),
-                Err(SendDatagramError::Blocked) => self.counters.on_dropped(Dropped::Queue),
-                Err(_) => return,
+        let mut release = pin!(tokio::time::sleep(Duration::ZERO));
+        poll_fn(|cx| {
+            loop {
+                self.queue.register(cx.waker());
+                if self.send_ready(cx, device, own).is_err() {
+                    return Poll::Ready(());
+                }
+                let Some(at) = self.queue.next_release() else {
+                    return Poll::Pending;
+                };
+                release.as_mut().reset(at);
+                ready!(release.as_mut().poll(cx));
+            }
+        })
+        .await;
+    }
+
+    /// Sends what the paths take now.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    fn send_ready(
+        &self,
+        cx: &mut Context<'_>,
+        device: &dyn Device,
+        own: &[IpAddr],
+    ) -> Result<(), SendDatagramError> {
+        self.queue.update(|paths| self.datagrams.paths(paths));
+        for path in self.queue.paths() {
+            while let Some(packet) = self.queue.pop(path) {
+                let length = packet.body.packet().len();
+                let datagram = self.datagrams.encode(packet.body.payload());
+                match self.datagrams.poll_send_on(cx, path, &datagram) {
+                    Poll::Ready(Ok(())) if packet.body.is_copy() => self.counters.on_copied(),
+                    Poll::Ready(Ok(())) => self.counters.on_sent(length),
+                    Poll::Ready(Err(SendDatagramError::TooLarge { .. })) => {
+                        self.on_too_large(&packet.body, device, own);
+                    }
+                    Poll::Ready(Err(SendDatagramError::NoPath)) => {
+                        self.queue.put_back(path, packet);
+                        if self.queue.on_failed(path) {
+                            // Another has its packets now, which may have had its turn.
+                            cx.waker().wake_by_ref();
+                        }
+                        break;
+                    }
+                    Poll::Ready(Err(error)) => return Err(error),
+                    Poll::Pending => {
+                        self.queue.put_back(path, packet);
+                        break;
+                    }
+                }
             }
         }
+        Ok(())
     }
 
     /// Sends a packet that no datagram has room for by a capsule (RFC 9297, section 3.5), if it must be carried or may not be
@@ -207,8 +269,18 @@ impl Link {
         device: &dyn Device,
         accept: &impl Fn(&Header) -> Result<(), Dropped>,
     ) {
-        // Other contexts were not agreed on, and are dropped (RFC 9484, section 6).
-        let packet = datagram.strip_prefix(&[0]).ok_or(Dropped::Malformed);
+        let numbered = self.numbered.as_ref().zip(Numbered::decode(datagram));
+        let packet = match numbered {
+            Some((window, Numbered { number, packet })) => {
+                let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+                if !window.is_first(number) {
+                    return;
+                }
+                Ok(packet)
+            }
+            // Other contexts were not agreed on, and are dropped (RFC 9484, section 6).
+            None => datagram.strip_prefix(&[0]).ok_or(Dropped::Malformed),
+        };
         let delivered = packet.and_then(|packet| {
             let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
             accept(&header)?;

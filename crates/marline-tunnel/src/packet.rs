@@ -17,6 +17,12 @@ const V6_HEADER: usize = 40;
 /// Extension headers of IPv6 that are passed over; more are no ordinary packet.
 const MAX_EXTENSIONS: usize = 8;
 
+/// The codepoint of signalling, above which are those of telephony and of routing (RFC 4594).
+const CS5: u8 = 40;
+
+/// The port of DNS.
+const DNS: u16 = 53;
+
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -38,6 +44,8 @@ pub struct Header {
     pub protocol: u8,
     /// The ECN field.
     pub ecn: Ecn,
+    /// The differentiated services codepoint (RFC 2474).
+    pub dscp: u8,
     /// Whether a router may not fragment it: the DF bit, or IPv6.
     pub dont_fragment: bool,
     /// The ports of TCP and UDP, unless it is a fragment.
@@ -95,6 +103,7 @@ impl Header {
             destination: Ipv4Addr::from_bits(be32(&header[16..])).into(),
             protocol,
             ecn: ecn_of(header[1]),
+            dscp: header[1] >> 2,
             dont_fragment: fragment & 0x4000 != 0,
             ports: match is_fragment {
                 true => [0; 2],
@@ -121,12 +130,18 @@ impl Header {
             destination: address(24),
             protocol,
             ecn: ecn_of(header[1] >> 4),
+            dscp: (be16(header) >> 6) as u8 & 0x3f,
             dont_fragment: true,
             ports: match is_fragment {
                 true => [0; 2],
                 false => ports(protocol, payload),
             },
         })
+    }
+
+    /// Whether a packet should arrive soon and for certain: its codepoint is CS5 or above, such as EF (RFC 4594), or it is of DNS.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.dscp >= CS5 || self.ports.contains(&DNS)
     }
 
     /// The hash of its flow: addresses, protocol and ports. `keys` keep senders from choosing flows with one hash.

@@ -1,6 +1,6 @@
 //! The server: a site for the server of `marline-http`, which answers CONNECT-IP requests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::io;
@@ -21,6 +21,7 @@ use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
 use crate::address::{self, ADDRESS_REQUEST, Address};
+use crate::copies;
 use crate::counters::{Carried, Counters, Dropped};
 use crate::device::Device;
 use crate::link::{
@@ -101,7 +102,7 @@ impl Tunnels {
                 let packet = read_packet(&*self.device, &mut buffer).await?;
                 let sent = self.link_for(packet.packet());
                 match sent {
-                    Ok((link, header)) => link.queue.push(&header, packet),
+                    Ok((link, header)) => link.push(&header, packet),
                     Err(why) => self.counters.on_dropped(why),
                 }
             }
@@ -150,13 +151,18 @@ impl Tunnels {
         }
         let lease = self.config.pool.lease(user).map_err(Refusal::NoAddress)?;
         let (capsules, body) = Capsules::new();
-        let link = Link::new(datagrams.clone(), capsules, Arc::clone(&self.counters));
+        let copies = copies::are_announced(&parts.headers);
+        let counters = Arc::clone(&self.counters);
+        let link = Link::new(datagrams.clone(), capsules, counters, copies);
         let registered = Registered::new(Arc::clone(self), Arc::new(link), lease);
         tokio::spawn(registered.serve(ranges, content));
         let mut response = Response::new(Body::new(body));
         response.extensions_mut().insert(Tunnel);
         let fields = response.headers_mut();
         fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
+        if copies {
+            copies::announce(fields);
+        }
         Ok(response)
     }
 }
@@ -378,6 +384,41 @@ impl Refusal {
     }
 }
 
+impl Tunnels {
+    /// The bytes of each path of each client's connection, UDP payload.
+    fn write_paths(&self, out: &mut String) -> fmt::Result {
+        let name = "marline_tunnel_path_bytes_total";
+        metric_head(
+            out,
+            name,
+            "counter",
+            "Bytes of UDP payload of each path of a client's connection.",
+        )?;
+        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        // One of the addresses of a client names it.
+        let mut links: BTreeMap<_, _> = BTreeMap::new();
+        for (address, link) in clients.iter() {
+            let named = links.entry(Arc::as_ptr(link)).or_insert((*address, link));
+            named.0 = named.0.min(*address);
+        }
+        for (address, link) in links.values() {
+            for path in link.datagrams.path_stats() {
+                let id = path.id;
+                for (direction, bytes) in [
+                    ("to_client", path.udp_sent.bytes),
+                    ("from_client", path.udp_received.bytes),
+                ] {
+                    writeln!(
+                        out,
+                        "{name}{{client=\"{address}\",path=\"{id}\",direction=\"{direction}\"}} {bytes}"
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl MetricsSource for Tunnels {
     fn write(&self, out: &mut String) -> fmt::Result {
         let name = "marline_tunnel_clients";
@@ -402,6 +443,15 @@ impl MetricsSource for Tunnels {
         for (direction, Carried { bytes, .. }) in carried {
             writeln!(out, "{name}{{direction=\"{direction}\"}} {bytes}")?;
         }
+        let name = "marline_tunnel_copied_packets_total";
+        metric_head(
+            out,
+            name,
+            "counter",
+            "IP packets to clients that were sent on a second path.",
+        )?;
+        writeln!(out, "{name} {}", self.counters.copied())?;
+        self.write_paths(out)?;
         let name = "marline_tunnel_dropped_packets_total";
         metric_head(
             out,

@@ -17,6 +17,7 @@ use marline_http::http3::Datagrams;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use crate::address::{self, ADDRESS_ASSIGN, Address};
+use crate::copies;
 use crate::counters::{Counters, Dropped};
 use crate::device::Device;
 use crate::link::{
@@ -137,10 +138,19 @@ impl Session {
     ) -> Result<Self, OpenError> {
         let connection = client.connect(origin).await?;
         let (capsules, content) = Capsules::new();
-        let request = request(origin, token, Body::new(content))?;
+        let mut request = request(origin, token, Body::new(content))?;
+        // Bytes of networks with a cap are not sent twice.
+        let rules = client.config().paths.iter();
+        let has_cap = rules
+            .flat_map(|policy| &policy.rules)
+            .any(|rule| rule.cap_bytes.is_some());
+        if !has_cap {
+            copies::announce(request.headers_mut());
+        }
         let response = connection.request(origin, request).await?;
         let status = response.status();
         let datagrams = response.extensions().get::<Datagrams>().cloned();
+        let copies = !has_cap && copies::are_announced(response.headers());
         let mut content = response.into_body();
         match status {
             status if status.is_success() => {}
@@ -159,7 +169,7 @@ impl Session {
         let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
         let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;
         let mut session = Self {
-            link: Link::new(datagrams, capsules, counters),
+            link: Link::new(datagrams, capsules, counters, copies),
             content,
             parser: capsule_parser(),
             addresses: Vec::new(),
@@ -342,7 +352,7 @@ async fn send_from(
                 Err(error) => return error,
             };
             match check(packet.packet()) {
-                Ok(header) => link.queue.push(&header, packet),
+                Ok(header) => link.push(&header, packet),
                 Err(why) => link.counters.on_dropped(why),
             }
         }
