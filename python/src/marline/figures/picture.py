@@ -37,7 +37,13 @@ _VARIABLES = {
 
 _PNG_DPI = 144
 
-_SETTINGS = {"svg.fonttype": "none", "font.size": 9.0, "text.parse_math": False}
+_SETTINGS = {
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    # As in reports; a reader's first one that is there draws texts of SVG.
+    "font.sans-serif": ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "DejaVu Sans"],
+    "text.parse_math": False,
+}
 
 
 @contextmanager
