@@ -29,8 +29,8 @@ def amount(cell, unit):
     if unit == "s":
         found = re.match(r"([0-9.]+) (s|ms)\b", cell)
         return float(found[1]) * SECONDS[found[2]] if found else None
-    found = re.match(r"[0-9.]+$", cell)
-    return float(found[0]) if found else None
+    found = re.match(r"([0-9.]+)(?: \(|$)", cell)
+    return float(found[1]) if found else None
 
 
 def text(x, y, words, kind="ink", anchor="start", weight="normal", size=SIZE):
