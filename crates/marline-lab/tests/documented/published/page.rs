@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use marline_lab::run;
 use marline_lab::stats::Statistic;
 
+use super::super::cited;
 use super::super::excerpt::Excerpt;
 use super::super::table::line;
 use super::index::{Entry, Number};
@@ -14,10 +15,27 @@ use super::verdict::{Verdict, over, verdict};
 const HEAD: &str = "\
 # Every published number beside ours
 
+## In short
+
+- Of {{all | numbers}} numbers and orders that five papers publish, {{all | held}} held, {{all | not held}} did not, and {{all | undecided}} are undecided.
+- {{all | not comparable}} are not comparable and {{all | not reproduced}} not reproduced, each with the reason; {{all | not yet run}} have a command and no committed run.
+- The papers have pages of their own, with what was found beyond their numbers: [bundles](bundle-results.md), [history](history-results.md),
+  [several paths](multipath-results.md), [pools](pipes-results.md), and of the thesis [versions of HTTP](web-results.md), [Wi-Fi](wifi-results.md) and
+  [flows](flows-results.md).
+- [Verdicts](verdicts.md) says when a claim of an experiment counts as met.
+- No figure on this page is entered by hand.
+
+![What became of the published numbers](results.svg)
+
+";
+
+const METHOD: &str = "
+## How it was made
+
 All numbers and orders that the five papers publish as results, in the order of the papers, with ours and a verdict. The page is written by
 `REGENERATE=1 cargo test -p marline-lab --all-features --test documented` from three things: the published tables
 (`experiments/published`), an index that says where ours of each number is and how the verdict is reached
-(`experiments/published/index`), and the committed results of runs (`docs/results`, `python/tests`). No figure is entered by hand.
+(`experiments/published/index`), and the committed results of runs (`docs/results`, `python/tests`).
 
 Ours has its 95 % interval in brackets; where several points of a sweep stand against one number, it is from the smallest to the largest. What a
 paper states without a number is \"stated\". Commands are `marline lab run ID` with the IDs in the last column; tables at the end of each paper have their
@@ -43,7 +61,6 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
     let mut papers: Vec<&str> = numbers.iter().map(|number| number.paper.as_str()).collect();
     papers.dedup();
     let mut text = HEAD.to_owned();
-    text += "\n## Summary\n\n";
     let names = Verdict::ALL
         .iter()
         .map(|verdict| verdict.text().trim_matches('*'));
@@ -68,6 +85,7 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
         text += &counts(&name, &rows);
     }
     text += &counts("all", &rows.iter().collect::<Vec<_>>());
+    text += METHOD;
     for paper in &papers {
         let rows = of_paper(paper);
         text += &format!("\n## {}\n", rows[0].number.title);
@@ -104,7 +122,7 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
             }
         }
     }
-    text
+    cited::filled(&text).unwrap_or_else(|error| panic!("results.md: {error}"))
 }
 
 /// The rows of a figure or table. What is said of all of them is said once.
