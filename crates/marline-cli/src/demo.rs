@@ -24,8 +24,9 @@ const PRODUCTS_OUT: &str = "products";
 /// The line with the documents of a directory.
 const DOCUMENTS: &str = "documents = { \"workload.files\" = \"docs\" }\n";
 
-/// The line of it from which on it needs the kernel of `make kernel`.
+/// The lines of it between which it needs the kernel of `make kernel`.
 const KERNEL: &str = "# With the kernel's TCP:\n";
+const ALWAYS: &str = "# In any case:\n";
 
 const OUT: &str = "marline-demo";
 const SEED: u64 = 1;
@@ -160,7 +161,8 @@ fn page(directory: Option<&Path>, out: &Path, has_kernel: bool) -> Result<Experi
     let docs = Path::new("docs");
     let directory = directory.or_else(|| docs.is_dir().then_some(docs));
     let (head, rest) = PAGE.split_once(KERNEL).unwrap_or((PAGE, ""));
-    let text = format!("{head}{}", if has_kernel { rest } else { "" });
+    let (kernel, tail) = rest.split_once(ALWAYS).unwrap_or((rest, ""));
+    let text = format!("{head}{}{tail}", if has_kernel { kernel } else { "" });
     let text = match directory {
         Some(directory) => {
             check_directory(directory, out)?;
@@ -233,7 +235,7 @@ mod tests {
             )
         };
         assert_eq!(variants(false), (2, 1, false));
-        assert_eq!(variants(true), (3, 2, true));
+        assert_eq!(variants(true), (4, 3, true));
     }
 
     /// Tests run in the directory of the crate, which has no `docs`.

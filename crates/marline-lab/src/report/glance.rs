@@ -13,7 +13,7 @@ use super::names::{self, Quantity};
 use super::verdict::is_equal;
 
 /// With more bars than this, nothing is understood at a glance.
-const MOST_BARS: usize = 24;
+const MOST_BARS: usize = 32;
 
 /// Changes for the better that the sentence has with their values.
 const SPELT_OUT: usize = 3;
