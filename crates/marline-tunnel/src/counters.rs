@@ -1,5 +1,6 @@
 //! Counters of the packets that a tunnel has carried and dropped.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Why a packet was dropped.
@@ -58,6 +59,7 @@ pub struct Counters {
     received: Direction,
     copied: AtomicU64,
     dropped: [AtomicU64; Dropped::ALL.len()],
+    pub(crate) split: Arc<SplitBytes>,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +75,31 @@ pub struct Carried {
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SplitBytes {
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl SplitBytes {
+    pub(crate) fn on_sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(crate) fn on_received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+/// Bytes of connections of TCP that were carried as streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitCarried {
+    /// Into the tunnel.
+    pub sent: u64,
+    /// Out of the tunnel.
+    pub received: u64,
 }
 
 impl Direction {
@@ -112,6 +139,14 @@ impl Counters {
 
     pub(crate) fn on_copied(&self) {
         self.copied.fetch_add(1, Relaxed);
+    }
+
+    /// Bytes of connections that were carried as streams.
+    pub fn split(&self) -> SplitCarried {
+        SplitCarried {
+            sent: self.split.sent.load(Relaxed),
+            received: self.split.received.load(Relaxed),
+        }
     }
 
     pub(crate) fn on_sent(&self, bytes: usize) {

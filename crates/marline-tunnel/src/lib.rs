@@ -10,6 +10,7 @@
 //! | [`tokens`] | the users of a server |
 //! | `flows`, `copies` | the path of each inner flow, packets that are sent on two |
 //! | `queue`, `counters`, `link` | packets between a device and HTTP datagrams |
+//! | `split` | connections of TCP as streams |
 //! | `server`, `client` | the two ends |
 //! | `device`, `routing`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
@@ -45,6 +46,8 @@ pub mod routing;
 pub mod scope;
 #[cfg(target_os = "linux")]
 pub mod server;
+#[cfg(target_os = "linux")]
+pub mod split;
 pub mod tokens;
 
 pub use ipnet;

@@ -23,7 +23,7 @@ const CS5: u8 = 40;
 /// The port of DNS.
 const DNS: u16 = 53;
 
-const TCP: u8 = 6;
+pub(crate) const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Extension headers whose second byte is their length in units of eight bytes, less one: hop-by-hop options, routing,
@@ -50,6 +50,8 @@ pub struct Header {
     pub dont_fragment: bool,
     /// The ports of TCP and UDP, unless it is a fragment.
     ports: [u16; 2],
+    /// Where the payload begins, unless it is a fragment.
+    payload: Option<usize>,
 }
 
 /// Why bytes are not an IP packet.
@@ -109,6 +111,7 @@ impl Header {
                 true => [0; 2],
                 false => ports(protocol, &packet[length..]),
             },
+            payload: (!is_fragment).then_some(length),
         })
     }
 
@@ -136,12 +139,18 @@ impl Header {
                 true => [0; 2],
                 false => ports(protocol, payload),
             },
+            payload: (!is_fragment).then_some(packet.len() - payload.len()),
         })
     }
 
     /// Whether a packet should arrive soon and for certain: its codepoint is CS5 or above, such as EF (RFC 4594), or it is of DNS.
     pub(crate) fn is_urgent(&self) -> bool {
         self.dscp >= CS5 || self.ports.contains(&DNS)
+    }
+
+    /// Where the payload begins in the packet, after options and extension headers; `None` for a fragment.
+    pub(crate) fn payload(&self) -> Option<usize> {
+        self.payload
     }
 
     /// The hash of its flow: addresses, protocol and ports. `keys` keep senders from choosing flows with one hash.
@@ -242,7 +251,7 @@ pub fn mark_congestion(packet: &mut [u8]) {
 }
 
 /// The checksum of a header in which one 16-bit word changed (RFC 1624).
-fn updated(checksum: u16, before: u16, after: u16) -> u16 {
+pub(crate) fn updated(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let sum = (sum & 0xffff) + (sum >> 16);
     !((sum & 0xffff) + (sum >> 16)) as u16

@@ -9,7 +9,7 @@ use netlink_packet_core::{
     NetlinkPayload,
 };
 use netlink_packet_route::address::{
-    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage,
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressScope,
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
@@ -252,11 +252,46 @@ impl Routing {
         first
     }
 
+    /// Whether packets to `address` are for this host itself.
+    ///
+    /// # Errors
+    /// That of the kernel; there may be no route.
+    pub fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = Family::of(address).number();
+        message.header.destination_prefix_length = IpNet::from(address).prefix_len();
+        message.attributes = vec![RouteAttribute::Destination(address.into())];
+        let answer = self.exchange(NLM_F_REQUEST, RouteNetlinkMessage::GetRoute(message))?;
+        match answer {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                // Broadcasts and the like are for nobody else either.
+                Ok(route.header.kind != RouteType::Unicast)
+            }
+            NetlinkPayload::Error(error) => Err(error.to_io()),
+            _ => Err(unexpected()),
+        }
+    }
+
     /// Sends a request, and waits until the kernel has carried it out.
     fn ask(&mut self, flags: u16, message: RouteNetlinkMessage) -> io::Result<()> {
+        match self.exchange(NLM_F_REQUEST | NLM_F_ACK | flags, message)? {
+            NetlinkPayload::Error(error) => match error.code {
+                None => Ok(()),
+                Some(_) => Err(error.to_io()),
+            },
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Sends a message, and returns the answer of the kernel.
+    fn exchange(
+        &mut self,
+        flags: u16,
+        message: RouteNetlinkMessage,
+    ) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
         self.sent += 1;
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.flags = flags;
         header.sequence_number = self.sent;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(message));
         message.finalize();
@@ -267,16 +302,15 @@ impl Routing {
         self.socket.recv(&mut answer, 0)?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
         let answer = answer.map_err(io::Error::other)?;
-        match answer.payload {
-            NetlinkPayload::Error(error) if answer.header.sequence_number == self.sent => {
-                match error.code {
-                    None => Ok(()),
-                    Some(_) => Err(error.to_io()),
-                }
-            }
-            _ => Err(io::Error::other("the kernel sent an unexpected answer")),
+        match answer.header.sequence_number == self.sent {
+            true => Ok(answer.payload),
+            false => Err(unexpected()),
         }
     }
+}
+
+fn unexpected() -> io::Error {
+    io::Error::other("the kernel sent an unexpected answer")
 }
 
 /// Whether a rule, route or device that is to be removed is not there: ENOENT, ESRCH, ENODEV.
@@ -293,6 +327,10 @@ fn address_message(device: u32, address: IpNet) -> AddressMessage {
         AddressAttribute::Local(address.addr()),
         AddressAttribute::Address(address.addr()),
     ];
+    if matches!(address.addr(), IpAddr::V4(address) if address.is_link_local()) {
+        // It is no source of connections to other hosts.
+        message.header.scope = AddressScope::Host;
+    }
     if address.addr().is_ipv6() {
         // Nobody else is on the link.
         message.header.flags = AddressHeaderFlags::Nodad;

@@ -7,7 +7,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use ipnet::IpNet;
@@ -31,6 +31,8 @@ use crate::packet::{Header, is_routable};
 use crate::pool::{Lease, LeaseError, Pool};
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, Scope};
+use crate::split;
+use crate::split::server::{Dialer, MAX_STREAMS};
 use crate::tokens::Tokens;
 
 /// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
@@ -45,6 +47,8 @@ pub struct ServerConfig {
     pub pool: Arc<Pool>,
     /// The destinations that clients may send packets to.
     pub destinations: Vec<IpNet>,
+    /// Whether connections of TCP may be streams, which have the address of the server.
+    pub split_tcp: bool,
 }
 
 /// The tunnels of a server.
@@ -54,11 +58,14 @@ pub struct Tunnels {
     own: Vec<IpAddr>,
     clients: RwLock<HashMap<IpAddr, Arc<Link>>>,
     counters: Arc<Counters>,
+    dialer: Option<Dialer>,
 }
 
 /// Sets what a server's connections need for tunnels.
 pub fn set_transport(transport: &mut TransportConfig) {
     transport.datagram_send_buffer = SEND_BUFFER;
+    split::set_windows(transport);
+    transport.max_concurrent_bidi_streams = MAX_STREAMS;
 }
 
 impl Tunnels {
@@ -68,12 +75,22 @@ impl Tunnels {
         // Nobody has an address of another family.
         let is_of_family = |to: &IpNet| own.iter().any(|own| own.is_ipv4() == to.addr().is_ipv4());
         config.destinations.retain(is_of_family);
+        let counters = Arc::<Counters>::default();
+        let dialer = config.split_tcp.then(|| {
+            let pool = config.pool.own().map(|own| own.trunc()).collect();
+            Dialer::new(
+                config.destinations.clone(),
+                pool,
+                Arc::clone(&counters.split),
+            )
+        });
         Arc::new(Self {
             own,
             config,
             device,
             clients: RwLock::default(),
-            counters: Arc::default(),
+            counters,
+            dialer,
         })
     }
 
@@ -87,7 +104,7 @@ impl Tunnels {
         let tunnels = Arc::clone(self);
         BoxCloneSyncService::new(service_fn(move |request| {
             let tunnels = Arc::clone(&tunnels);
-            async move { Ok::<_, Infallible>(tunnels.answer(request)) }
+            async move { Ok::<_, Infallible>(tunnels.answer(request).await) }
         }))
     }
 
@@ -122,7 +139,16 @@ impl Tunnels {
         Ok((link, header))
     }
 
-    fn answer(self: &Arc<Self>, request: Request<Body>) -> Response<Body> {
+    async fn answer(self: &Arc<Self>, request: Request<Body>) -> Response<Body> {
+        let is_plain = request.extensions().get::<Protocol>().is_none();
+        if let Some(dialer) = &self.dialer
+            && *request.method() == Method::CONNECT
+            && is_plain
+        {
+            let token = request.headers().get(PROXY_AUTHORIZATION).and_then(bearer);
+            let user = token.and_then(|token| self.config.tokens.user_of(token));
+            return dialer.answer(user, request).await;
+        }
         match self.open(request) {
             Ok(response) => response,
             Err(refusal) => refusal.response(),
@@ -162,6 +188,9 @@ impl Tunnels {
         fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
         if copies {
             copies::announce(fields);
+        }
+        if self.dialer.is_some() {
+            fields.insert(split::FIELD, HeaderValue::from_static(split::STREAMS));
         }
         Ok(response)
     }
@@ -463,7 +492,10 @@ impl MetricsSource for Tunnels {
             let (reason, dropped) = (why.name(), self.counters.dropped(why));
             writeln!(out, "{name}{{reason=\"{reason}\"}} {dropped}")?;
         }
-        Ok(())
+        match &self.dialer {
+            Some(dialer) => dialer.write(out, self.counters.split()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -99,6 +99,7 @@ async fn serve(per_user: usize, destinations: &[&str]) -> Running {
         tokens: Tokens::read(&file).unwrap(),
         pool: Pool::new(&prefixes, per_user).unwrap(),
         destinations: destinations.iter().map(|to| to.parse().unwrap()).collect(),
+        split_tcp: true,
     };
     let (channel, host) = device();
     let tunnels = Tunnels::new(config, channel);
@@ -428,4 +429,43 @@ async fn other_requests_are_refused() {
         let raw = Raw::request(&server, protocol, path).await;
         assert_eq!(raw.response.status(), status, "{path}");
     }
+}
+
+#[tokio::test]
+async fn connections_are_opened_for_users_and_to_allowed_destinations() {
+    let server = serve(1, ALL).await;
+    let (client, origin) = (server.client(), server.origin());
+    let connection = client.connect(&origin).await.unwrap();
+    // A service of this host, which no client may reach.
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = service.local_addr().unwrap().port();
+    let valid = format!("Bearer {}", server.token.as_str());
+    for (token, host, status, reason) in [
+        (None, "127.0.0.1", 407, None),
+        (Some("Bearer x"), "192.0.2.1", 407, None),
+        (Some(&*valid), "127.0.0.1", 403, Some("prohibited")),
+        (Some(&*valid), "localhost", 403, Some("prohibited")),
+        (Some(&*valid), "[::1]", 403, Some("prohibited")),
+        (Some(&*valid), "169.254.169.254", 403, Some("prohibited")),
+        (Some(&*valid), "10.77.0.9", 403, Some("prohibited")),
+    ] {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = Method::CONNECT;
+        *request.uri_mut() = format!("{host}:{port}").parse().unwrap();
+        if let Some(token) = token {
+            let token = HeaderValue::try_from(token).unwrap();
+            request.headers_mut().insert("proxy-authorization", token);
+        }
+        let response = connection.request(&origin, request).await.unwrap();
+        assert_eq!(response.status(), status, "{host}");
+        let field = response.headers().get("proxy-status");
+        let has_reason =
+            |reason| field.is_some_and(|field| field.to_str().unwrap_or_default().contains(reason));
+        assert!(reason.is_none_or(has_reason), "{host}: {field:?}");
+        // Only a client is reached by packets instead.
+        let packets = response.headers().contains_key("marline-tcp");
+        assert_eq!(packets, host == "10.77.0.9", "{host}");
+    }
+    service.set_nonblocking(true).unwrap();
+    assert!(service.accept().is_err());
 }

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Arguments {
     /// The name of the network device
     ///
-    /// By default, it is marline0 for clients, and marline-tunnel for a server.
+    /// By default marline0, of a server marline-tunnel.
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     device: Option<String>,
 }

@@ -5,7 +5,7 @@ mod serve;
 mod token;
 mod up;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 use crate::in_runtime;
@@ -27,6 +27,13 @@ const CLIENT_DEVICE: &str = "marline0";
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
+}
+
+/// How connections of TCP are carried.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Tcp {
+    Streams,
+    Packets,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ use marline_tunnel::tokens::Tokens;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::up::network;
-use super::{PORT, device_name};
+use super::{PORT, Tcp, device_name};
 use crate::failure::{Failure, print_message};
 use crate::listen::{Listen, MetricsListen};
 use crate::server::state;
@@ -34,8 +34,8 @@ const MTU: u16 = 1400;
 
 /// Serve tunnels: pass packets of clients on to other networks
 ///
-/// Users with a token reach what this machine reaches, its own services included, unless --allow restricts that. The kernel has to
-/// forward packets. Without --nat, the networks behind have to route the pool to this machine.
+/// Users with a token reach what this machine reaches, its own services included, unless --allow restricts that.
+/// Without --nat, the networks behind have to route the pool to this machine.
 ///
 /// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it.
 #[derive(Clone, Debug, Args)]
@@ -81,6 +81,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     nat: bool,
 
+    /// Carry TCP as streams or packets [default: streams, where the server has --nat or this flag]
+    #[arg(long, value_name = "HOW")]
+    tcp: Option<Tcp>,
+
     /// Let clients reach these addresses only; repeatable [default: all]
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
     allow: Vec<IpNet>,
@@ -95,7 +99,7 @@ pub(crate) struct Arguments {
 
     /// The name of the network device
     ///
-    /// By default, it is marline0 for clients, and marline-tunnel for a server.
+    /// By default marline0, of a server marline-tunnel.
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     device: Option<String>,
 
@@ -134,6 +138,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             tokens,
             pool,
             destinations: destinations(&arguments),
+            split_tcp: match arguments.tcp {
+                Some(tcp) => matches!(tcp, Tcp::Streams),
+                // Otherwise the networks behind see the addresses of clients.
+                None => arguments.nat,
+            },
         },
         gateway.device(),
     );

@@ -7,12 +7,13 @@ use clap::Args;
 use marline::{PathPolicy, PathRule};
 use marline_http::client::{ClientConfig, Trust};
 use marline_http::read_regular_file;
+use marline_http::server::raise_open_file_limit;
 use marline_tunnel::client::{OpenError, Report, UpConfig, UpError, up};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CLIENT_DEVICE, PORT, device_name};
+use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
 use crate::failure::{Failure, advice, print_message};
 use crate::transport::TransportFlags;
 
@@ -25,7 +26,7 @@ const TOKEN: &str = "MARLINE_TUNNEL_TOKEN";
 /// Send the packets of this machine through a tunnel
 ///
 /// All packets go through it, but those to the server and to networks that have routes of their own. While the connection is
-/// lost, packets are dropped, and another is tried.
+/// lost, packets are dropped.
 ///
 /// Prints `the tunnel is up` when packets pass. SIGTERM or Ctrl-C ends it and puts the routes back; after a crash, the next `up` or
 /// `down` does.
@@ -47,6 +48,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
     split: Vec<IpNet>,
 
+    /// Carry TCP as streams or packets [default: streams, where the server has --nat or this flag]
+    #[arg(long, value_name = "HOW")]
+    tcp: Option<Tcp>,
+
     /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
     path: Vec<PathRule>,
@@ -61,7 +66,7 @@ pub(crate) struct Arguments {
 
     /// The name of the network device
     ///
-    /// By default, it is marline0 for clients, and marline-tunnel for a server.
+    /// By default marline0, of a server marline-tunnel.
     #[arg(long, value_name = "NAME", value_parser = device_name)]
     device: Option<String>,
 
@@ -81,6 +86,8 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    // Each connection that is split has a socket.
+    raise_open_file_limit();
     let config = config(&arguments)?;
     let counters = Arc::<Counters>::default();
     let listening = |kind| {
@@ -134,6 +141,7 @@ fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
         token: token(arguments)?,
         device: arguments.device.clone().unwrap_or(CLIENT_DEVICE.to_owned()),
         split: arguments.split.clone(),
+        split_tcp: !matches!(arguments.tcp, Some(Tcp::Packets)),
         http,
     })
 }
@@ -171,11 +179,14 @@ fn report(report: &Report<'_>) {
             addresses,
             destinations,
             mtu,
+            splits_tcp,
         } => print_message(&format!(
-            "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes",
+            "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes{}",
             list(destinations),
-            list(addresses)
+            list(addresses),
+            if *splits_tcp { ", TCP as streams" } else { "" }
         )),
+        Report::NotSplit(why) => print_message(&format!("TCP is carried as packets: {why}")),
         Report::Mtu(mtu) => print_message(&format!("packets of at most {mtu} bytes pass now")),
         Report::Lost(why) => print_message(&format!("the tunnel is interrupted: {why}")),
         Report::Failed { error, pause } => print_message(&format!(
@@ -196,8 +207,16 @@ fn finish(counters: &Counters) -> Result<(), Failure> {
         true => String::new(),
         false => format!("; dropped: {}", dropped.join(", ")),
     };
+    let split = counters.split();
+    let streams = match split.sent + split.received {
+        0 => String::new(),
+        _ => format!(
+            "; TCP as streams: {} bytes sent, {} bytes received",
+            split.sent, split.received
+        ),
+    };
     print_message(&format!(
-        "the tunnel is down: {} packets ({} bytes) sent, {} packets ({} bytes) received{dropped}",
+        "the tunnel is down: {} packets ({} bytes) sent, {} packets ({} bytes) received{dropped}{streams}",
         sent.packets, sent.bytes, received.packets, received.bytes
     ));
     Ok(())

@@ -6,6 +6,7 @@
 
 mod network;
 mod programs;
+mod split;
 mod traffic;
 
 use std::fs;

@@ -115,14 +115,14 @@ impl Network {
     }
 }
 
-fn set(namespace: &Namespace, setting: &str, value: &str) -> Result<(), String> {
+pub(crate) fn set(namespace: &Namespace, setting: &str, value: &str) -> Result<(), String> {
     let write = || std::fs::write(format!("/proc/sys/net/{setting}"), value);
     let written = namespace.inside(write).and_then(|written| written);
     written.map_err(|error| format!("cannot set {setting}: {error}"))
 }
 
 /// Joins two namespaces by a pair of devices.
-fn join(
+pub(crate) fn join(
     first: &Arc<Namespace>,
     device: &str,
     second: &Arc<Namespace>,

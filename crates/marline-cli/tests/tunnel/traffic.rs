@@ -1,8 +1,8 @@
 //! The exchanges of the client's programs with the host behind the server.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 
 use marline::Sha256;
@@ -17,6 +17,9 @@ const UDP_PORT: u16 = 7000;
 
 /// The port of the host that sends [`LENGTH`] bytes.
 const TCP_PORT: u16 = 7001;
+
+/// The port of the host that receives until its client has sent everything, and answers with its address and the number of bytes.
+pub(crate) const COUNT_PORT: u16 = 7002;
 
 /// Bytes of a transfer.
 const LENGTH: usize = 6_000_000;
@@ -35,9 +38,11 @@ pub(crate) fn serve(network: &Network) {
         let sockets = || {
             let udp = UdpSocket::bind((address, UDP_PORT)).unwrap();
             let tcp = TcpListener::bind((address, TCP_PORT)).unwrap();
-            (udp, tcp)
+            let count = TcpListener::bind((address, COUNT_PORT)).unwrap();
+            (udp, tcp, count)
         };
-        let (udp, tcp) = network.host.inside(sockets).unwrap();
+        let (udp, tcp, count) = network.host.inside(sockets).unwrap();
+        serve_counts(count);
         std::thread::spawn(move || {
             let mut buffer = [0; 2000];
             while let Ok((_, peer)) = udp.recv_from(&mut buffer) {
@@ -50,6 +55,50 @@ pub(crate) fn serve(network: &Network) {
             }
         });
     }
+}
+
+/// Answers on [`COUNT_PORT`], or another.
+pub(crate) fn serve_counts(listener: TcpListener) {
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || count(stream));
+        }
+    });
+}
+
+fn count(mut stream: TcpStream) {
+    let (mut buffer, mut bytes) = (vec![0; 50_000], 0);
+    while let Ok(length) = stream.read(&mut buffer) {
+        if length == 0 {
+            let peer = stream.peer_addr().unwrap().ip();
+            let _ = stream.write_all(format!("{peer} {bytes}").as_bytes());
+            return;
+        }
+        bytes += length;
+    }
+}
+
+/// Sends `bytes` bytes to a host that counts them, ends that direction, and returns the answer.
+#[track_caller]
+pub(crate) fn upload(namespace: &Arc<Namespace>, to: SocketAddr, bytes: usize) -> String {
+    let mut stream = connect(namespace, to).unwrap();
+    stream.write_all(&vec![7; bytes]).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A connection whose reading does not block for ever.
+pub(crate) fn connect(namespace: &Arc<Namespace>, to: SocketAddr) -> io::Result<TcpStream> {
+    let stream = namespace.inside(|| TcpStream::connect(to)).unwrap()?;
+    stream.set_read_timeout(Some(crate::STEP))?;
+    Ok(stream)
+}
+
+/// Where a service of the host is.
+pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
+    SocketAddr::new(address.parse().unwrap(), port)
 }
 
 fn send(mut stream: TcpStream) {

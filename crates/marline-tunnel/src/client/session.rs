@@ -24,9 +24,12 @@ use crate::link::{
     BATCH, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read_buffer, read_packet,
 };
 use crate::packet::{Header, is_routable};
+use crate::queue::Contained;
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, UNLIMITED_PATH};
 use crate::server::CAPSULE_PROTOCOL;
+use crate::split::client::{Proxy, Splitter, Splitting};
+use crate::split::{self};
 
 /// The time for the server to assign addresses and to advertise routes, once it has accepted.
 const ASSIGN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,7 +51,9 @@ pub struct Session {
     addresses: Vec<IpNet>,
     own: Vec<IpAddr>,
     ranges: Vec<Range>,
-    connection: Connection,
+    connection: Arc<Connection>,
+    /// Whom connections are split with, if the server offers that.
+    proxy: Option<Arc<Proxy>>,
     /// Keeps the connection open.
     _client: Arc<Client>,
 }
@@ -119,6 +124,7 @@ pub enum Ended {
 /// Sets what a client's connections need for tunnels.
 pub fn set_transport(transport: &mut TransportConfig) {
     transport.datagram_send_buffer = SEND_BUFFER;
+    split::set_windows(transport);
     transport.keep_alive.get_or_insert(KEEP_ALIVE);
     if let Some(multipath) = &mut transport.multipath {
         multipath.keep_alive.get_or_insert(KEEP_ALIVE);
@@ -147,8 +153,11 @@ impl Session {
         if !has_cap {
             copies::announce(request.headers_mut());
         }
+        let authorization = request.headers().get(AUTHORIZATION).cloned();
         let response = connection.request(origin, request).await?;
         let status = response.status();
+        let offer = response.headers().get(split::FIELD);
+        let is_split = offer.is_some_and(|offer| offer == split::STREAMS);
         let datagrams = response.extensions().get::<Datagrams>().cloned();
         let copies = !has_cap && copies::are_announced(response.headers());
         let mut content = response.into_body();
@@ -168,7 +177,12 @@ impl Session {
         }
         let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
         let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;
+        let connection = Arc::new(connection);
+        let proxy = authorization.filter(|_| is_split).map(|authorization| {
+            Proxy::new(Arc::clone(&connection), origin.clone(), authorization)
+        });
         let mut session = Self {
+            proxy,
             link: Link::new(datagrams, capsules, counters, copies),
             content,
             parser: capsule_parser(),
@@ -220,6 +234,11 @@ impl Session {
         self.link.mtu()
     }
 
+    /// Whether the server offers to carry connections of TCP as streams.
+    pub fn offers_streams(&self) -> bool {
+        self.proxy.is_some()
+    }
+
     /// The address of the server.
     pub fn server(&self) -> IpAddr {
         let quic = self.connection.quic();
@@ -230,7 +249,19 @@ impl Session {
     }
 
     /// Carries packets until the tunnel ends; `on_mtu` learns when the largest packet changes.
-    pub async fn run(mut self, device: &dyn Device, on_mtu: impl FnMut(u16)) -> Ended {
+    pub async fn run(self, device: &dyn Device, on_mtu: impl FnMut(u16)) -> Ended {
+        self.run_with(device, None, on_mtu).await
+    }
+
+    /// Carries packets, and the connections of `splitter` as streams, until the tunnel ends.
+    pub(crate) async fn run_with(
+        mut self,
+        device: &dyn Device,
+        splitter: Option<Arc<Splitter>>,
+        on_mtu: impl FnMut(u16),
+    ) -> Ended {
+        let splitting = splitter.zip(self.proxy.take());
+        let splitting = splitting.map(|(splitter, proxy)| Splitting::new(splitter, proxy));
         let Self {
             link,
             content,
@@ -249,7 +280,7 @@ impl Session {
             }
         };
         let accept = |header: &Header| accept(header, addresses);
-        let sent = send_from(device, link, addresses, ranges);
+        let sent = send_from(device, link, splitting, Allowed { addresses, ranges });
         tokio::select! {
             ended = closed => ended,
             () = link.send_all(device, own) => Ended::Finished,
@@ -324,39 +355,79 @@ fn accept(header: &Header, addresses: &[IpNet]) -> Result<(), Dropped> {
     }
 }
 
-/// Queues the packets of the device; returns when it is gone.
-async fn send_from(
-    device: &dyn Device,
-    link: &Link,
-    addresses: &[IpNet],
-    ranges: &[Range],
-) -> io::Error {
-    let mut buffer = read_buffer();
-    let check = |packet: &[u8]| {
-        let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
+/// The packets that a client may send.
+struct Allowed<'a> {
+    addresses: &'a [IpNet],
+    ranges: &'a [Range],
+}
+
+impl Allowed<'_> {
+    /// Whether a packet with this header is sent.
+    fn check(&self, header: &Header) -> Result<(), Dropped> {
         if !is_routable(header.source) || !is_routable(header.destination) {
             return Err(Dropped::Unroutable);
         }
-        if !addresses.iter().any(|own| own.contains(&header.source)) {
+        let is_own = |own: &IpNet| own.contains(&header.source);
+        if !self.addresses.iter().any(is_own) {
             return Err(Dropped::ForgedSource);
         }
-        match ranges.iter().any(|range| range.allows(&header)) {
-            true => Ok(header),
+        match self.has_route(header) {
+            true => Ok(()),
             false => Err(Dropped::NoRoute),
         }
-    };
+    }
+
+    fn has_route(&self, header: &Header) -> bool {
+        self.ranges.iter().any(|range| range.allows(header))
+    }
+}
+
+/// Queues the packets of the device, or has them split; returns when it is gone.
+async fn send_from(
+    device: &dyn Device,
+    link: &Link,
+    mut splitting: Option<Splitting>,
+    allowed: Allowed<'_>,
+) -> io::Error {
+    let mut buffer = read_buffer();
     loop {
         for _ in 0..BATCH {
-            let packet = match read_packet(device, &mut buffer).await {
+            let not_split = async {
+                match &mut splitting {
+                    Some(splitting) => splitting.not_split().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let read = tokio::select! {
+                biased;
+                packet = not_split => {
+                    queue(link, Contained::from(&*packet), &allowed);
+                    continue;
+                }
+                read = read_packet(device, &mut buffer) => read,
+            };
+            let mut packet = match read {
                 Ok(packet) => packet,
                 Err(error) => return error,
             };
-            match check(packet.packet()) {
-                Ok(header) => link.push(&header, packet),
-                Err(why) => link.counters.on_dropped(why),
+            if let Some(splitting) = &mut splitting
+                && let Ok(header) = Header::parse(packet.packet())
+                && splitting.handle(packet.packet_mut(), &header, allowed.has_route(&header))
+            {
+                continue;
             }
+            queue(link, packet, &allowed);
         }
         tokio::task::yield_now().await;
+    }
+}
+
+/// Queues a packet if it is allowed.
+fn queue(link: &Link, packet: Contained, allowed: &Allowed<'_>) {
+    let header = Header::parse(packet.packet()).map_err(|_| Dropped::Malformed);
+    match header.and_then(|header| allowed.check(&header).map(|()| header)) {
+        Ok(header) => link.push(&header, packet),
+        Err(why) => link.counters.on_dropped(why),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A tunnel that stays: the device, the routes, and a new connection when one is lost.
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -10,11 +11,13 @@ use ipnet::IpNet;
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
 use super::session::{Ended, OpenError, Session, set_transport};
-use crate::counters::Counters;
+use crate::counters::{Counters, SplitBytes};
 use crate::device::{self, Tun};
 use crate::restore::{Changes, RestoreError};
 use crate::route::Range;
 use crate::routing::{Family, Plan, Routing};
+use crate::split::LocalError;
+use crate::split::client::Splitter;
 
 /// The first pause before a connection is tried again; each is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -35,6 +38,8 @@ pub struct UpConfig {
     pub device: String,
     /// The destinations whose packets go into the tunnel; none for all that the server carries.
     pub split: Vec<IpNet>,
+    /// Whether connections of TCP are carried as streams, where the server offers it.
+    pub split_tcp: bool,
     /// The connections.
     pub http: ClientConfig,
 }
@@ -50,7 +55,11 @@ pub enum Report<'a> {
         destinations: &'a [IpNet],
         /// The largest packet.
         mtu: u16,
+        /// Whether connections of TCP are carried as streams.
+        splits_tcp: bool,
     },
+    /// Connections of TCP are carried as packets, though the server offers streams.
+    NotSplit(&'a LocalError),
     /// The largest packet has changed.
     Mtu(u16),
     /// The connection is lost; packets for the tunnel are dropped until there is another.
@@ -98,7 +107,7 @@ pub async fn up(
     config: UpConfig,
     counters: Arc<Counters>,
     report: impl Fn(&Report<'_>),
-) -> Result<std::convert::Infallible, UpError> {
+) -> Result<Infallible, UpError> {
     let mut http = config.http;
     http.version = HttpVersion::Http3;
     http.fallback = false;
@@ -120,15 +129,25 @@ pub async fn up(
         client = Arc::new(Client::new(http)?);
     }
     let mut host = Host::new(&config.device)?;
+    let mut splits = Splits {
+        is_wanted: config.split_tcp,
+        splitter: None,
+        bytes: Arc::clone(&counters.split),
+    };
     loop {
         let destinations = destinations(&config.split, session.ranges());
         host.configure(&session, &destinations)?;
+        let splitter = match session.offers_streams() {
+            true => splits.splitter(&host, &report).await,
+            false => None,
+        };
         report(&Report::Up {
             addresses: session.addresses(),
             destinations: &destinations,
             mtu: session.mtu(),
+            splits_tcp: splitter.is_some(),
         });
-        let ended = session.run(&host.tun, |mtu| {
+        let ended = session.run_with(&*host.tun, splitter, |mtu| {
             // Otherwise the device keeps the MTU that it has: what is too large is answered.
             if host.set_mtu(mtu).is_ok() {
                 report(&Report::Mtu(mtu));
@@ -136,19 +155,64 @@ pub async fn up(
         });
         let ended = ended.await;
         report(&Report::Lost(&ended));
-        let mut pause = FIRST_PAUSE;
-        session = loop {
-            match open(Arc::clone(&client)).await {
-                Ok(session) => break session,
-                Err(error @ OpenError::Unauthorized) => return Err(error.into()),
-                Err(error) => report(&Report::Failed {
-                    error: &error,
-                    pause,
-                }),
+        let again = async {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                match open(Arc::clone(&client)).await {
+                    Ok(session) => return Ok(session),
+                    Err(error @ OpenError::Unauthorized) => return Err(error),
+                    Err(error) => report(&Report::Failed {
+                        error: &error,
+                        pause,
+                    }),
+                }
+                tokio::time::sleep(pause).await;
+                pause = (2 * pause).min(LONGEST_PAUSE);
             }
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         };
+        session = tokio::select! {
+            opened = again => opened?,
+            never = splits.drain() => match never {},
+        };
+    }
+}
+
+/// The connections of TCP that are carried as streams, through all tunnels.
+struct Splits {
+    is_wanted: bool,
+    splitter: Option<Arc<Splitter>>,
+    bytes: Arc<SplitBytes>,
+}
+
+impl Splits {
+    /// That of the host, unless it does not work here, which is reported once.
+    async fn splitter(
+        &mut self,
+        host: &Host,
+        report: &impl Fn(&Report<'_>),
+    ) -> Option<Arc<Splitter>> {
+        if self.is_wanted && self.splitter.is_none() {
+            let families = Family::ALL.into_iter();
+            let families = families.filter(|family| host.has_v6 || *family == Family::V4);
+            let families: Vec<_> = families.collect();
+            let device = Arc::clone(&host.tun);
+            match Splitter::open(device, &families, Arc::clone(&self.bytes)).await {
+                Ok(splitter) => self.splitter = Some(splitter),
+                Err(error) => {
+                    self.is_wanted = false;
+                    report(&Report::NotSplit(&error));
+                }
+            }
+        }
+        self.splitter.clone()
+    }
+
+    /// Lets programs know that their connections have ended, while there is no tunnel.
+    async fn drain(&self) -> Infallible {
+        match &self.splitter {
+            Some(splitter) => splitter.drain().await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -193,7 +257,7 @@ fn destinations(wanted: &[IpNet], ranges: &[Range]) -> Vec<IpNet> {
 
 /// The configuration of this host.
 struct Host {
-    tun: Tun,
+    tun: Arc<Tun>,
     addresses: Vec<IpNet>,
     changes: Option<Changes>,
     has_v6: bool,
@@ -208,7 +272,7 @@ impl Host {
         let _ = fs::write(setting("disable_ipv6"), "0");
         Ok(Self {
             has_v6: fs::exists(setting("disable_ipv6")).unwrap_or(false),
-            tun,
+            tun: Arc::new(tun),
             addresses: Vec::new(),
             changes: None,
         })
