@@ -1,5 +1,6 @@
 //! The body type of requests and responses.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
@@ -7,8 +8,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty, Full};
 
 /// Any error of a body's source.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -37,26 +38,48 @@ impl Error for WithSource {
 }
 
 /// The content of a request or a response, as a stream of chunks.
-pub struct Body(UnsyncBoxBody<Bytes, BoxError>);
+pub struct Body(Content);
+
+/// Most messages have no content, or have it in memory: these need no allocation of their own.
+enum Content {
+    Full(Bytes),
+    Stream(UnsyncBoxBody<Bytes, BoxError>),
+}
 
 impl Body {
-    /// Wraps any body.
+    /// Wraps any body. One of this type stays as it is.
     pub fn new<B>(body: B) -> Self
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self(body.map_err(Into::into).boxed_unsync())
+        let mut body = Some(body);
+        let any: &mut dyn Any = &mut body;
+        if let Some(same) = any.downcast_mut::<Option<Self>>().and_then(Option::take) {
+            return same;
+        }
+        match body {
+            Some(body) => Self(Content::Stream(body.map_err(Into::into).boxed_unsync())),
+            None => Self::empty(),
+        }
     }
 
     /// No content.
     pub fn empty() -> Self {
-        Self::new(Empty::new())
+        Self(Content::Full(Bytes::new()))
     }
 
     /// Content that is already in memory.
     pub fn full(content: impl Into<Bytes>) -> Self {
-        Self::new(Full::new(content.into()))
+        Self(Content::Full(content.into()))
+    }
+
+    /// The rest of the content if it is in memory.
+    pub(crate) fn in_memory(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Content::Full(rest) => Some(rest),
+            Content::Stream(_) => None,
+        }
     }
 }
 
@@ -68,15 +91,25 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Pin::new(&mut self.0).poll_frame(cx)
+        match &mut self.0 {
+            Content::Full(rest) if rest.is_empty() => Poll::Ready(None),
+            Content::Full(rest) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(rest))))),
+            Content::Stream(stream) => Pin::new(stream).poll_frame(cx),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        match &self.0 {
+            Content::Full(rest) => rest.is_empty(),
+            Content::Stream(stream) => stream.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        match &self.0 {
+            Content::Full(rest) => SizeHint::with_exact(rest.len() as u64),
+            Content::Stream(stream) => stream.size_hint(),
+        }
     }
 }
 

@@ -107,7 +107,7 @@ fn redirected(request: &Request<Body>, port: u16, challenges: &Challenges) -> Re
     if let Some(answer) = challenges.response(request.uri().path()) {
         return plain(StatusCode::OK, &answer);
     }
-    let host = host_of(request).map(|host| host_name(&host).to_owned());
+    let host = host_of(request).map(host_name);
     let Some(host) = host.filter(|host| host.parse::<HostPattern>().is_ok()) else {
         return refused(Refusal::Malformed, "The request names no host\n");
     };
@@ -188,12 +188,12 @@ impl Sites {
             return refused(Refusal::Internal, "No address of a client\n");
         };
         let client = client.get().ip();
-        let host = host_of(&request).unwrap_or_default();
+        let host: Arc<str> = host_of(&request).map(Arc::from).unwrap_or_default();
         let Some(site) = self.site(host_name(&host)) else {
             let text = "This server has no site of this name\n";
             return refused(Refusal::UnknownSite, text);
         };
-        let mut response = site.answer(request, client, host.into()).await;
+        let mut response = site.answer(request, client, host).await;
         response.extensions_mut().insert(site.name.clone());
         response
     }
@@ -268,7 +268,11 @@ impl ServedSite {
         let asked = Asked {
             client,
             host,
-            rest: rest.into(),
+            // Usually empty, which takes no allocation.
+            rest: match rest {
+                "" => Arc::default(),
+                rest => rest.into(),
+            },
         };
         let response = self.answer_by(route, request, &asked).await;
         let response = match (route, origin_of_route) {
@@ -338,12 +342,11 @@ impl Route {
 }
 
 /// The host that a request asks for, with its port: `:authority`, or `Host`.
-fn host_of<B>(request: &Request<B>) -> Option<String> {
+fn host_of<B>(request: &Request<B>) -> Option<&str> {
     if let Some(authority) = request.uri().authority() {
-        return Some(authority.as_str().to_owned());
+        return Some(authority.as_str());
     }
-    let host = request.headers().get(HOST)?;
-    host.to_str().ok().map(str::to_owned)
+    request.headers().get(HOST)?.to_str().ok()
 }
 
 /// `host` without a port.

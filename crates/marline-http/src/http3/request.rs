@@ -132,14 +132,43 @@ impl<C: QuicTransport> Sender<C> {
         &mut self,
         response: &Response<()>,
     ) -> Result<(), RequestError> {
+        let header = self.encode_response(response)?;
+        self.write(header).await
+    }
+
+    /// The same with all of its `content` and the end of the message, as one step if the peer accepts all of it now; otherwise only the
+    /// header is sent. Returns whether the message has ended.
+    ///
+    /// # Errors
+    /// As [`send_response`](Self::send_response).
+    pub(crate) async fn send_whole(
+        &mut self,
+        response: &Response<()>,
+        content: Bytes,
+    ) -> Result<bool, RequestError> {
+        let header = self.encode_response(response)?;
+        let frame = match content.is_empty() {
+            true => Bytes::new(),
+            false => frame::data_header(content.len() as u64),
+        };
+        let sent = self
+            .stream
+            .try_finish_with([header.clone(), frame, content]);
+        self.is_ended = sent.map_err(|error| self.registration.session.explain(error.into()))?;
+        if !self.is_ended {
+            self.write(header).await?;
+        }
+        Ok(self.is_ended)
+    }
+
+    fn encode_response(&mut self, response: &Response<()>) -> Result<Bytes, RequestError> {
         if let Some(&failure) = self.registration.failure.get() {
             self.reset(failure.code());
             return Err(failure.into());
         }
         let id = self.id();
         let session = &self.registration.session;
-        let header = session.with(|state| state.http3.encode_response(id, response))?;
-        self.write(header).await
+        Ok(session.with(|state| state.http3.encode_response(id, response))?)
     }
 
     /// Begins a DATA frame with `length` bytes of content, which [`write`](Self::write) sends.

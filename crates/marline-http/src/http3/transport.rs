@@ -140,6 +140,14 @@ pub trait QuicSend: Send + Unpin + 'static {
         Poll::Ready(Ok(usize::MAX))
     }
 
+    /// Writes `chunks` and ends the stream if all of it can be sent now; returns whether it did.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    fn try_finish_with(&mut self, _chunks: [Bytes; 3]) -> Result<bool, WriteError> {
+        Ok(false)
+    }
+
     /// Bytes that were written, and that the peer has not acknowledged.
     fn unacknowledged(&self) -> u64 {
         0
@@ -266,6 +274,10 @@ impl QuicSend for marline::SendStream {
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, WriteError>> {
         Self::poll_writable(self, cx)
+    }
+
+    fn try_finish_with(&mut self, chunks: [Bytes; 3]) -> Result<bool, WriteError> {
+        Self::try_finish_with(self, chunks)
     }
 
     fn unacknowledged(&self) -> u64 {

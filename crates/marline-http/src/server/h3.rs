@@ -1,22 +1,24 @@
 //! HTTP/3 over QUIC.
 
 mod copied;
+mod interims;
 mod pace;
 mod request_body;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, Version};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use marline_h3::{Config, ErrorCode, Protocol, RequestHead, Side, StreamEvent};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use self::copied::Copied;
+use self::interims::Interims;
 use self::pace::{Incomplete, Pace, Responses};
 use self::request_body::RequestBody;
 use super::Context;
@@ -30,7 +32,6 @@ use crate::body::Body;
 use crate::content::{content_length, is_bodiless};
 use crate::header;
 use crate::http3::{self, Begun, QuicTransport, Receiver, RequestError, RequestStream, Sender};
-use crate::interim::Interim;
 use crate::limits;
 use crate::log::Level;
 use crate::log::messages::{self, Frequent};
@@ -213,10 +214,7 @@ pub(super) async fn serve<C: QuicTransport>(
     let mut exchanges = TaskSet::new(&context.runtime);
     let responses = Arc::new(Responses::of(connection.clone()));
     let contents = OpenContents::default();
-    let mut origin = Origin::new(context, recorder.client.ip(), Chunk::default());
-    if let Some(proof) = early() {
-        origin = origin.with_proof(proof);
-    }
+    let origin = Origin::new(context, recorder.client.ip(), Chunk::default(), early());
     let mut unread = pin!(watch_unread(context, connection.clone(), &contents, origin));
     let Begun {
         session,
@@ -295,19 +293,6 @@ async fn watch_unread<C: QuicTransport>(
     }
 }
 
-/// The sender and the receiver of a site's interim responses. More than [`limits::MAX_INTERIM_RESPONSES`] are dropped.
-fn interim() -> (Interim, mpsc::Receiver<Response<()>>) {
-    let (sender, receiver) = mpsc::channel(limits::MAX_INTERIM_RESPONSES);
-    let taken = AtomicUsize::new(0);
-    let interim = Interim::new(move |response| {
-        if taken.fetch_add(1, Relaxed) < limits::MAX_INTERIM_RESPONSES {
-            // Fails if the request has ended.
-            let _ = sender.try_send(response);
-        }
-    });
-    (interim, receiver)
-}
-
 /// One request and its response.
 struct Exchange {
     context: Arc<Context>,
@@ -361,7 +346,11 @@ impl Exchange {
         {
             request.extensions_mut().insert(datagrams);
         }
-        let request = request.map(|()| Body::new(RequestBody::new(receiver, &self.contents)));
+        let content = RequestBody::new(receiver, &self.contents);
+        let request = request.map(|()| match content.is_end_stream() {
+            true => Body::empty(),
+            false => Body::new(content),
+        });
         let mut answering = pin!(self.answer_for(&origin, request, sender));
         tokio::select! {
             biased;
@@ -387,15 +376,15 @@ impl Exchange {
             let reason = Refusal::HeaderTooLarge;
             refuse(&self.context, &self.recorder, &request, reason)
         } else {
-            let (interim, mut interims) = interim();
-            request.extensions_mut().insert(interim);
+            let interims = Interims::new();
+            request.extensions_mut().insert(interims.taker());
             let responding = respond(&self.context, &self.recorder, request, origin.clone());
             let mut responding = pin!(responding);
             let response = loop {
                 // It may wait for a file or for memory while it holds others.
                 let interim = tokio::select! {
                     biased;
-                    Some(interim) = interims.recv() => interim,
+                    interim = interims.next() => interim,
                     response = &mut responding => break response,
                     () = sender.abandoned() => return,
                     () = origin.evicted() => return sender.reset(ErrorCode::EXCESSIVE_LOAD),
@@ -405,7 +394,7 @@ impl Exchange {
                 }
             };
             // Those sent at the last moment.
-            while let Ok(interim) = interims.try_recv() {
+            while let Some(interim) = interims.take() {
                 if !self.send_interim(&mut sender, &interim, origin).await {
                     return;
                 }
@@ -450,11 +439,7 @@ impl Exchange {
     /// The origin of a request, whose response has an account of its own.
     fn origin(&self) -> Origin {
         let address = self.recorder.client.ip();
-        let origin = Origin::new(&self.context, address, Chunk::default());
-        match &self.early {
-            Some(proof) => origin.with_proof(proof.clone()),
-            None => origin,
-        }
+        Origin::new(&self.context, address, Chunk::default(), self.early.clone())
     }
 
     /// Sends the response of `answer` unless other clients are entitled to its resources.
@@ -469,7 +454,7 @@ impl Exchange {
             response,
             mut record,
         } = answer;
-        let chunk = &origin.chunk;
+        let chunk = origin.chunk();
         let sent = tokio::select! {
             biased;
             () = origin.evicted() => Err(ErrorCode::EXCESSIVE_LOAD),
@@ -499,28 +484,49 @@ impl Exchange {
         let is_bodiless = is_bodiless(method, parts.status);
         let expected = content_length(&parts.headers);
         let header = Response::from_parts(parts, ());
-        let begun = Pace::new(&self.context, &self.responses)
-            .must(sender.send_response(&header))
-            .await;
-        if begun.is_err() {
-            return Err(ErrorCode::REQUEST_CANCELLED);
+        let mut passing = Passing {
+            record,
+            pace: Pace::new(&self.context, &self.responses),
+            copied: Copied::default(),
+        };
+        let whole = match is_bodiless {
+            true => Some(Bytes::new()),
+            false => small_content(&body, expected),
+        };
+        let sending = async {
+            match &whole {
+                Some(content) => sender.send_whole(&header, content.clone()).await,
+                None => sender.send_response(&header).await.map(|()| false),
+            }
+        };
+        let begun = passing.pace.must(sending).await;
+        if begun.map_err(|_| ErrorCode::REQUEST_CANCELLED)? {
+            let length = whole.map_or(0, |content| content.len()) as u64;
+            passing.record.passed(length, true);
+            passing.pace.moved(length);
+            passing.pace.restart();
+            // Until then, `body` uses the budget.
+            return self.finish(sender, &mut passing.pace).await;
         }
-        let mut copied = Copied::default();
         if !is_bodiless {
-            let sent = self.send_content(sender, body, record, expected, chunk, &mut copied);
+            let sent = self.send_content(sender, body, expected, chunk, &mut passing);
             sent.await.map_err(|incomplete| match incomplete {
                 Incomplete::Slow => ErrorCode::REQUEST_CANCELLED,
                 Incomplete::Broken => ErrorCode::INTERNAL_ERROR,
             })?;
         }
-        record.passed(0, true);
-        self.finish(sender).await
+        passing.record.passed(0, true);
+        passing.pace.restart();
+        self.finish(sender, &mut passing.pace).await
     }
 
     /// Waits until the client has received everything. A client that stops receiving for too long must not keep its buffered
     /// data.
-    async fn finish<C: QuicTransport>(&self, sender: &mut Sender<C>) -> Result<(), ErrorCode> {
-        let mut pace = Pace::new(&self.context, &self.responses);
+    async fn finish<C: QuicTransport>(
+        &self,
+        sender: &mut Sender<C>,
+        pace: &mut Pace<'_>,
+    ) -> Result<(), ErrorCode> {
         loop {
             let before = sender.unacknowledged();
             match pace.step(sender.finish()).await {
@@ -547,13 +553,16 @@ impl Exchange {
         &self,
         sender: &mut Sender<C>,
         mut body: Body,
-        record: &mut Record,
         expected: Option<u64>,
         chunk: &Chunk,
-        copied: &mut Copied,
+        passing: &mut Passing<'_>,
     ) -> Result<(), Incomplete> {
+        let Passing {
+            record,
+            pace,
+            copied,
+        } = passing;
         let mut sent = 0;
-        let mut pace = Pace::new(&self.context, &self.responses);
         loop {
             copied.release(|| sender.unacknowledged());
             // If nothing is known to follow, no window may be needed.
@@ -583,7 +592,7 @@ impl Exchange {
                         return Err(Incomplete::Broken);
                     }
                     pace.must(sender.begin_data(data.len())).await?;
-                    send_part(sender, data, record, &mut pace, copied).await?;
+                    send_part(sender, data, record, pace, copied).await?;
                 }
                 Err(frame) => {
                     if let Ok(trailers) = frame.into_trailers() {
@@ -598,6 +607,21 @@ impl Exchange {
             _ => Ok(()),
         }
     }
+}
+
+/// A response on its way to the client.
+struct Passing<'a> {
+    record: &'a mut Record,
+    pace: Pace<'a>,
+    copied: Copied,
+}
+
+/// The content of `body`, if it is in memory, small, and has the `expected` length, if that is announced.
+fn small_content(body: &Body, expected: Option<u64>) -> Option<Bytes> {
+    let content = body.in_memory()?;
+    let length = content.len();
+    let is_whole = expected.is_none_or(|expected| expected == length as u64);
+    (is_whole && length <= limits::SMALL_FILE_BYTES).then(|| content.clone())
 }
 
 /// Sends content as the client accepts it.

@@ -78,6 +78,9 @@ pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panick
 
 /// The same content, which fails and is counted if it panics.
 pub(super) fn guard(content: Body, metrics: &Arc<Metrics>) -> Body {
+    if content.in_memory().is_some() {
+        return content;
+    }
     Body::new(Guarded {
         content,
         metrics: Arc::clone(metrics),

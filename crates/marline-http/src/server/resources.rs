@@ -57,18 +57,21 @@ impl Resources {
     }
 }
 
-/// The extension of a request that names the budgets of its response, and their use.
+/// The extension of a request that names the budgets of its response, and their use. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
+pub(super) struct Origin(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     account: Account,
     /// Set for a request in 0-RTT, which is replayed from a forged address as well as sent from that of the client.
     proof: Option<AddressProof>,
-    pub(super) resources: Arc<Resources>,
-    pub(super) runtime: RuntimeHandle,
+    resources: Arc<Resources>,
+    runtime: RuntimeHandle,
     /// The time it may wait for a part of the buffers.
-    pub(super) buffer_timeout: Duration,
+    buffer_timeout: Duration,
     /// The size of reads of the response.
-    pub(super) chunk: Chunk,
+    chunk: Chunk,
 }
 
 /// Whether the address of a client is proven to be its own, as it is once the handshake is complete (RFC 9000, section
@@ -76,50 +79,55 @@ pub(super) struct Origin {
 pub(super) type AddressProof = watch::Receiver<bool>;
 
 impl Origin {
-    /// Requests of a client at `address` whose responses have one account.
-    pub(super) fn new(context: &Context, address: IpAddr, chunk: Chunk) -> Self {
-        Self {
+    /// Requests of a client at `address` whose responses have one account. With a `proof`, the network of the client is charged for
+    /// what it uses after the proof of its address.
+    pub(super) fn new(
+        context: &Context,
+        address: IpAddr,
+        chunk: Chunk,
+        proof: Option<AddressProof>,
+    ) -> Self {
+        Self(Arc::new(Shared {
             account: context.resources.account(address),
-            proof: None,
+            proof,
             resources: Arc::clone(&context.resources),
             runtime: context.runtime.clone(),
             buffer_timeout: context.current.get().limits.buffer_timeout,
             chunk,
-        }
+        }))
     }
 
-    /// The same; the network of the client is charged for what it uses after the `proof` of its address.
-    pub(super) fn with_proof(mut self, proof: AddressProof) -> Self {
-        self.proof = Some(proof);
-        self
+    /// The size of reads of the response.
+    pub(super) fn chunk(&self) -> &Chunk {
+        &self.0.chunk
     }
 
     /// The account that budgets charge now.
     pub(super) fn account(&self) -> Account {
-        match &self.proof {
-            Some(proof) if !*proof.borrow() => self.account.of_unproven(),
-            _ => self.account.clone(),
+        match &self.0.proof {
+            Some(proof) if !*proof.borrow() => self.0.account.of_unproven(),
+            _ => self.0.account.clone(),
         }
     }
 
     /// Whether its request arrived in 0-RTT, and the handshake is not complete: it may be a replay.
     pub(super) fn is_early(&self) -> bool {
-        self.proof.as_ref().is_some_and(|proof| !*proof.borrow())
+        self.0.proof.as_ref().is_some_and(|proof| !*proof.borrow())
     }
 
     /// The time of the server's clock, if it can be represented.
     pub(super) fn unix_time(&self) -> Option<SystemTime> {
-        UNIX_EPOCH.checked_add(self.runtime.unix_time())
+        UNIX_EPOCH.checked_add(self.0.runtime.unix_time())
     }
 
     /// Completes when its response has to end.
     pub(super) fn evicted(&self) -> Stopped {
-        self.account.evicted()
+        self.0.account.evicted()
     }
 
     /// Waits for the proof of the client's address; returns whether it became proven only now.
     pub(super) async fn becomes_proven(&self) -> bool {
-        match &self.proof {
+        match &self.0.proof {
             Some(proof) if !*proof.borrow() => self.is_proven_in_time().await,
             _ => false,
         }
@@ -127,7 +135,7 @@ impl Origin {
 
     /// Waits for the proof of the client's address if one is required; returns whether it is proven now.
     async fn is_proven_in_time(&self) -> bool {
-        let Some(mut proof) = self.proof.clone() else {
+        let Some(mut proof) = self.0.proof.clone() else {
             return false;
         };
         proof.wait_for(|is_proven| *is_proven).await.is_ok()
@@ -137,8 +145,11 @@ impl Origin {
     /// units that were charged to all clients without a proof. The proof may have come since it was charged.
     pub(super) async fn charge_when_proven(&self) {
         if self.is_proven_in_time().await {
-            self.resources.files.charge_to_client_of(&self.account);
-            self.resources.buffers.charge_to_client_of(&self.account);
+            self.0.resources.files.charge_to_client_of(&self.0.account);
+            self.0
+                .resources
+                .buffers
+                .charge_to_client_of(&self.0.account);
         }
     }
 
@@ -147,7 +158,7 @@ impl Origin {
     /// # Errors
     /// The client may hold no other one.
     pub(super) fn hold(&self, file: File, metadata: &Metadata) -> Result<HeldFile, TooManyFiles> {
-        let held = self.resources.files.hold(&self.account(), file, metadata);
+        let held = self.0.resources.files.hold(&self.account(), file, metadata);
         held.inspect_err(|_| {
             messages::emit_frequent(Level::Warning, Frequent::Files, || {
                 "a request was refused: responses hold too many files open (max_open_files)"
@@ -158,7 +169,7 @@ impl Origin {
 
     /// Takes a part of the buffers at once, if the client may take some.
     pub(super) fn try_take(&self, wanted: usize) -> Option<Grant> {
-        self.resources.buffers.try_take(&self.account(), wanted)
+        self.0.resources.buffers.try_take(&self.account(), wanted)
     }
 
     /// Waits for a part of the buffers. Only clients with a proven address are waited for, and get the parts of others.
@@ -174,8 +185,9 @@ impl Origin {
             // Where there is no proof, the handshake ends in time, and the response with it.
             origin.becomes_proven().await;
             let account = origin.account();
-            let buffers = origin.resources.buffers.clone();
-            let taken = buffers.take(account, wanted, origin.runtime, origin.buffer_timeout);
+            let buffers = origin.0.resources.buffers.clone();
+            let runtime = origin.0.runtime.clone();
+            let taken = buffers.take(account, wanted, runtime, origin.0.buffer_timeout);
             taken.await.inspect_err(|_| {
                 messages::emit_frequent(Level::Warning, Frequent::Buffers, || {
                     "a response ended: too many bytes wait for clients (max_buffered_bytes)"
@@ -186,14 +198,14 @@ impl Origin {
     }
 }
 
-/// The size of the next chunk of a response. Clones are the same size.
-#[derive(Clone, Debug)]
-pub(super) struct Chunk(Arc<AtomicUsize>);
+/// The size of the next chunk of a response.
+#[derive(Debug)]
+pub(super) struct Chunk(AtomicUsize);
 
 impl Chunk {
     /// Chunks of `bytes`.
     pub(super) fn of(bytes: usize) -> Self {
-        Self(Arc::new(AtomicUsize::new(bytes)))
+        Self(AtomicUsize::new(bytes))
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -224,14 +236,14 @@ mod tests {
     /// The origin of a request in 0-RTT, and the sender of the proof of its address.
     fn early(resources: &Arc<Resources>, address: [u8; 4]) -> (Origin, watch::Sender<bool>) {
         let proof = watch::Sender::new(false);
-        let origin = Origin {
+        let origin = Origin(Arc::new(Shared {
             account: resources.account(address.into()),
             proof: Some(proof.subscribe()),
             resources: Arc::clone(resources),
             runtime: RuntimeHandle::new(None).unwrap(),
             buffer_timeout: Duration::from_secs(30),
             chunk: Chunk::default(),
-        };
+        }));
         (origin, proof)
     }
 

@@ -165,7 +165,7 @@ impl Listener {
         };
         let tls = context.current.get().tls.clone();
         let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
-        let origin = Origin::new(context, client.ip(), chunk);
+        let origin = Origin::new(context, client.ip(), chunk, None);
         let account = origin.account();
         let reset = Reset::default();
         let connection = ClientConnection {
@@ -478,9 +478,12 @@ impl OfRequests {
             Err(request) => request,
         };
         let unread = Unread::default();
-        let request = request.map(|content| {
-            let counted = counted(content, counting, Recorder::on_content);
-            Body::new(unread.watch(counted))
+        let request = request.map(|content| match has_content {
+            true => {
+                let counted = counted(content, counting, Recorder::on_content);
+                Body::new(unread.watch(counted))
+            }
+            false => Body::empty(),
         });
         let mut answer = respond(context, recorder, request, origin).await;
         // hyper reads no more of content than has arrived, and ends the connection then.

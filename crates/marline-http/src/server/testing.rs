@@ -87,7 +87,7 @@ pub async fn serve_stream<S>(
     let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
     let connection = ClientConnection {
         client: CLIENT,
-        origin: Origin::new(&context, CLIENT.ip(), chunk),
+        origin: Origin::new(&context, CLIENT.ip(), chunk, None),
         alt_svc: None,
         id: 1,
         deliveries: Deliveries::new(Arc::clone(&progress)),

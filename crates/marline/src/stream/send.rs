@@ -100,6 +100,39 @@ impl SendStream {
         self.connection.lock().proto.unacknowledged(self.id)
     }
 
+    /// Writes `chunks` without copying them, and ends the stream, in one step if all of it may be sent now. Otherwise it writes
+    /// nothing, and returns false.
+    ///
+    /// # Errors
+    /// The stream or the connection ended.
+    pub fn try_finish_with(&mut self, mut chunks: impl AsMut<[Bytes]>) -> Result<bool, WriteError> {
+        if self.done {
+            return Err(WriteError::Closed);
+        }
+        let mut state = self.connection.lock();
+        if let Some(error) = &state.error {
+            return Err(WriteError::ConnectionLost(error.clone()));
+        }
+        let chunks = chunks.as_mut();
+        let wanted: usize = chunks.iter().map(Bytes::len).sum();
+        let room = match state.proto.writable(self.id) {
+            Err(marline_proto::WriteError::Blocked) => 0,
+            room => room.map_err(|error| self.explain(&state, error))?,
+        };
+        if room < wanted as u64 {
+            return Ok(false);
+        }
+        for chunk in chunks {
+            let written = state.proto.write_chunk(self.id, chunk);
+            written.map_err(|error| self.explain(&state, error))?;
+        }
+        // Fails as writing does, which has not failed.
+        state.proto.finish(self.id).ok();
+        self.done = true;
+        self.connection.touch(&mut state);
+        Ok(true)
+    }
+
     fn poll_write_slice(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,13 +168,17 @@ impl SendStream {
                 self.connection.touch(&mut state);
                 Poll::Pending
             }
-            Err(marline_proto::WriteError::Stopped(code)) => {
-                Poll::Ready(Err(WriteError::Stopped(code)))
+            Err(error) => Poll::Ready(Err(self.explain(&state, error))),
+        }
+    }
+
+    /// The error of a write that does not wait.
+    fn explain(&self, state: &ConnectionState, error: marline_proto::WriteError) -> WriteError {
+        match (error, self.end(state)) {
+            (marline_proto::WriteError::Stopped(code), _) | (_, Some(SendEnd::Stopped(code))) => {
+                WriteError::Stopped(code)
             }
-            Err(marline_proto::WriteError::Closed) => Poll::Ready(Err(match self.end(&state) {
-                Some(SendEnd::Stopped(code)) => WriteError::Stopped(code),
-                _ => WriteError::Closed,
-            })),
+            _ => WriteError::Closed,
         }
     }
 

@@ -63,7 +63,7 @@ impl FileBody {
     /// The size of the next chunk.
     fn wanted(&self) -> usize {
         let chunk = match &self.origin {
-            Some(origin) => origin.chunk.bytes(),
+            Some(origin) => origin.chunk().bytes(),
             None => limits::FILE_CHUNK_BYTES,
         };
         usize::try_from(self.remaining).map_or(chunk, |remaining| remaining.min(chunk))

@@ -72,24 +72,28 @@ pub(super) struct Pace<'a> {
     responses: &'a Responses,
     limit: Duration,
     min_bytes: u64,
+    /// `None` until a step has to wait: most steps need not.
+    wait: Option<Wait>,
+}
+
+/// A time in which enough bytes have to move.
+struct Wait {
     deadline: Instant,
     moved: u64,
-    /// The connection's progress when the deadline was set.
+    /// The connection's progress when it began.
     before: Progress,
 }
 
 impl<'a> Pace<'a> {
     pub(super) fn new(context: &'a Context, responses: &'a Responses) -> Self {
-        let limits = context.current.get().limits.clone();
+        let current = context.current.get();
         responses.open.fetch_add(1, Relaxed);
         Self {
             runtime: &context.runtime,
             responses,
-            limit: limits.idle_timeout,
-            min_bytes: limits.min_progress_bytes,
-            deadline: context.runtime.now() + limits.idle_timeout,
-            moved: 0,
-            before: responses.progress(),
+            limit: current.limits.idle_timeout,
+            min_bytes: current.limits.min_progress_bytes,
+            wait: None,
         }
     }
 
@@ -101,12 +105,21 @@ impl<'a> Pace<'a> {
             return Some(output);
         }
         loop {
-            let left = self.deadline.saturating_since(self.runtime.now());
-            if let Ok(output) = self.runtime.timeout(left, step.as_mut()).await {
+            let Self {
+                runtime, responses, ..
+            } = *self;
+            let limit = self.limit;
+            let wait = self.wait.get_or_insert_with(|| Wait {
+                deadline: runtime.now() + limit,
+                moved: 0,
+                before: responses.progress(),
+            });
+            let left = wait.deadline.saturating_since(runtime.now());
+            if let Ok(output) = runtime.timeout(left, step.as_mut()).await {
                 return Some(output);
             }
-            let moved = self.responses.progress().since(&self.before);
-            let open = self.responses.open.load(Relaxed);
+            let moved = responses.progress().since(&wait.before);
+            let open = responses.open.load(Relaxed);
             if moved < self.min_bytes.saturating_mul(open) {
                 return None;
             }
@@ -132,30 +145,36 @@ impl<'a> Pace<'a> {
         if let Some(output) = poll_once(step.as_mut()).await {
             return output;
         }
+        let Some(wait) = &mut self.wait else {
+            return step.await;
+        };
         let start = self.runtime.now();
         let output = step.await;
-        self.deadline += self.runtime.now().saturating_since(start);
+        wait.deadline += self.runtime.now().saturating_since(start);
         output
     }
 
     /// `bytes` have moved.
     pub(super) fn moved(&mut self, bytes: u64) {
         self.responses.moved.fetch_add(bytes, Relaxed);
-        self.moved += bytes;
-        if self.moved >= self.min_bytes {
-            self.restart();
+        if let Some(wait) = &mut self.wait {
+            wait.moved += bytes;
+            if wait.moved >= self.min_bytes {
+                self.restart();
+            }
         }
     }
 
-    fn restart(&mut self) {
-        self.moved = 0;
-        self.before = self.responses.progress();
-        self.deadline = self.runtime.now() + self.limit;
+    /// The next step that has to wait has all of the time.
+    pub(super) fn restart(&mut self) {
+        self.wait = None;
     }
 
     /// Whether too few bytes have moved in time.
     pub(super) fn is_over(&self) -> bool {
-        self.runtime.now() >= self.deadline
+        self.wait
+            .as_ref()
+            .is_some_and(|wait| self.runtime.now() >= wait.deadline)
     }
 }
 
