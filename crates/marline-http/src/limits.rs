@@ -243,6 +243,12 @@ pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// cost more than content. Each stream may hold as many.
 pub const MIN_CHUNK_BYTES: usize = 1024;
 
+/// Small files of a directory whose contents are kept in memory.
+pub const KEPT_FILES: usize = 256;
+
+/// The time for which they are kept, and for which they have to be unchanged before.
+pub const KEPT_FILE_TIME: Duration = Duration::from_secs(1);
+
 /// Bytes of a file that is read as a whole before its response begins, so that the response holds no open file.
 pub const SMALL_FILE_BYTES: usize = 8 * 1024;
 

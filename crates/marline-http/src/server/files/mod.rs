@@ -5,6 +5,7 @@
 //! including those for several ranges.
 
 mod body;
+mod kept;
 mod names;
 mod open_file;
 mod ranges;

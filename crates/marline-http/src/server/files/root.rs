@@ -9,12 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::sync::Semaphore;
 use tower_http::services::fs::Backend;
 
 use super::super::open_files::HeldFile;
 use super::DirectoryEntry;
+use super::kept::{KeptFile, KeptFiles};
 use super::names::actual;
 use super::open_file::{Chosen, OpenFile, State};
 use crate::limits;
@@ -40,6 +42,7 @@ struct Inner {
     follow_links: bool,
     /// Files that are being opened on blocking threads.
     opening: Semaphore,
+    kept: KeptFiles,
 }
 
 /// Whether opening may block on the disk.
@@ -63,6 +66,7 @@ impl Root {
                 path,
                 follow_links,
                 opening: Semaphore::new(limits::OPENING_FILES),
+                kept: KeptFiles::default(),
             }),
             origin: None,
             chosen: Chosen::default(),
@@ -81,6 +85,19 @@ impl Root {
     /// The origin of the request, if budgets count it.
     pub(super) fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
+    }
+
+    /// The file at `path` if it is kept in memory, and has not changed at `now`.
+    pub(super) fn kept(&self, path: &Path, now: SystemTime) -> Option<Arc<KeptFile>> {
+        #[cfg(target_os = "linux")]
+        return self.inner.kept.get(&self.inner.directory, path, now);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// Keeps a small file: see [`KeptFiles::keep`].
+    pub(super) fn keep(&self, path: PathBuf, opened: &Opened, now: SystemTime, file: KeptFile) {
+        self.inner.kept.keep(path, opened, now, file);
     }
 
     /// The entries of the directory at `path`, `limit` of them at most.

@@ -4,6 +4,8 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{
@@ -12,6 +14,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 
 use super::body::{FileBody, read_whole};
+use super::kept::KeptFile;
 use super::root::{HeldOpen, Opened, Root};
 use super::validators::Validators;
 use super::{VARIES, declared_type, failed, unmet};
@@ -59,9 +62,15 @@ pub(super) struct WholeFile {
 /// A representation of a file.
 struct Representation {
     path: PathBuf,
-    opened: Opened,
+    found: Found,
     /// Its content coding, if it is a precompressed variant.
     coding: Option<HeaderValue>,
+}
+
+enum Found {
+    /// Without a content coding.
+    Kept(Arc<KeptFile>),
+    Opened(Opened),
 }
 
 impl WholeFile {
@@ -89,14 +98,30 @@ impl WholeFile {
 
     /// The response to a request with `headers`; `None` if it is not for a regular file, or `ServeDir` has to say why there is none.
     pub(super) async fn answer(self, root: &Root, headers: &HeaderMap) -> Option<Response<Body>> {
-        let kind = declared_type(guess_type(&self.path));
-        let Representation {
-            path,
-            opened,
-            coding,
-        } = self.representation(root).await?;
         let origin = root.origin();
         let now = origin.and_then(Origin::unix_time);
+        let Representation {
+            path,
+            found,
+            coding,
+        } = self.representation(root, now).await?;
+        let opened = match found {
+            Found::Kept(kept) => {
+                let KeptFile {
+                    kind,
+                    validators,
+                    content,
+                } = &*kept;
+                return Some(match validators.check(headers) {
+                    Some(status) => unmet(status, validators),
+                    None => {
+                        let head = Head::new(kind.as_ref(), validators, None);
+                        head.with(content.len() as u64, Body::full(content.clone()))
+                    }
+                });
+            }
+            Found::Opened(opened) => opened,
+        };
         let validators = |metadata: &Metadata| {
             let modified = metadata.modified().ok()?;
             Some(Validators::new(
@@ -110,21 +135,19 @@ impl WholeFile {
         if let Some(status) = before.check(headers) {
             return Some(unmet(status, &before));
         }
-        let head = |len: u64, validators: &Validators, body| {
-            let mut response = Response::new(body);
-            let headers = response.headers_mut();
-            headers.reserve(FIELDS);
-            headers.extend(kind.clone().map(|kind| (CONTENT_TYPE, kind)));
-            headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-            headers.extend(coding.clone().map(|coding| (CONTENT_ENCODING, coding)));
-            headers.insert(VARY, VARIES);
-            headers.insert(CONTENT_LENGTH, len.into());
-            validators.add_to(headers);
-            response
-        };
+        let kind = declared_type(guess_type(&self.path));
         if let Some(content) = small_content(&opened, origin) {
-            let len = content.len() as u64;
-            return Some(head(len, &before, Body::full(content)));
+            if let (None, Some(now)) = (&coding, now) {
+                let file = KeptFile {
+                    kind: kind.clone(),
+                    validators: before.clone(),
+                    // Its own: that of the response is in the budget of its client.
+                    content: Bytes::copy_from_slice(&content),
+                };
+                root.keep(path, &opened, now, file);
+            }
+            let head = Head::new(kind.as_ref(), &before, coding.as_ref());
+            return Some(head.with(content.len() as u64, Body::full(content)));
         }
         let HeldOpen { file, metadata } = match root.hold(path, Some(opened)).await {
             Ok(held) => held,
@@ -134,15 +157,23 @@ impl WholeFile {
         let (len, validators) = (metadata.len(), validators(&metadata)?);
         let content = FileBody::begin(file, 0, len, origin.cloned()).await;
         Some(match content {
-            Ok(content) => head(len, &validators, Body::new(content)),
+            Ok(content) => {
+                let head = Head::new(kind.as_ref(), &validators, coding.as_ref());
+                head.with(len, Body::new(content))
+            }
             Err(error) => failed(&io::Error::other(error)),
         })
     }
 
-    /// The representation that the client prefers of those that are there, if the file is.
-    async fn representation(self, root: &Root) -> Option<Representation> {
-        let opened = root.look_at(self.path.clone()).await.ok()?;
-        if !opened.metadata.is_file() {
+    /// The representation that the client prefers of those that are there at `now`, if the file is.
+    async fn representation(&self, root: &Root, now: Option<SystemTime>) -> Option<Representation> {
+        let found = match now.and_then(|now| root.kept(&self.path, now)) {
+            Some(kept) => Found::Kept(kept),
+            None => Found::Opened(root.look_at(self.path.clone()).await.ok()?),
+        };
+        if let Found::Opened(opened) = &found
+            && !opened.metadata.is_file()
+        {
             return None;
         }
         for (coding, _) in CODINGS
@@ -157,7 +188,7 @@ impl WholeFile {
                 Ok(variant) if variant.metadata.is_file() => {
                     return Some(Representation {
                         path,
-                        opened: variant,
+                        found: Found::Opened(variant),
                         coding: Some(HeaderValue::from_static(coding.name)),
                     });
                 }
@@ -168,10 +199,45 @@ impl WholeFile {
             }
         }
         Some(Representation {
-            path: self.path,
-            opened,
+            path: self.path.clone(),
+            found,
             coding: None,
         })
+    }
+}
+
+/// What the header of a response with a file says of it.
+struct Head<'a> {
+    kind: Option<&'a HeaderValue>,
+    validators: &'a Validators,
+    coding: Option<&'a HeaderValue>,
+}
+
+impl<'a> Head<'a> {
+    fn new(
+        kind: Option<&'a HeaderValue>,
+        validators: &'a Validators,
+        coding: Option<&'a HeaderValue>,
+    ) -> Self {
+        Self {
+            kind,
+            validators,
+            coding,
+        }
+    }
+
+    /// The response with `body`, which has `len` bytes.
+    fn with(self, len: u64, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        let headers = response.headers_mut();
+        headers.reserve(FIELDS);
+        headers.extend(self.kind.map(|kind| (CONTENT_TYPE, kind.clone())));
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        headers.extend(self.coding.map(|coding| (CONTENT_ENCODING, coding.clone())));
+        headers.insert(VARY, VARIES);
+        headers.insert(CONTENT_LENGTH, len.into());
+        self.validators.add_to(headers);
+        response
     }
 }
 
