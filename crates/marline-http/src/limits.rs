@@ -272,6 +272,9 @@ pub const UNREAD_TIMEOUT: Duration = BUFFER_RECLAIM_DELAY;
 /// a round-trip time.
 pub const COPIED_RECHECK: Duration = Duration::from_millis(100);
 
+/// Bytes of small writes of a connection over HTTP/2 that are passed to the system together.
+pub const JOINED_WRITES: usize = 16 * 1024;
+
 /// Bytes of a response that HTTP/2 buffers in addition, for each request: the system's buffer of the connection covers
 /// its round-trip time.
 pub const HTTP2_SEND_BUFFER: usize = 32 * 1024;

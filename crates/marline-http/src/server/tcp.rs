@@ -6,6 +6,7 @@ mod draining;
 mod flood_guard;
 mod handshake;
 mod http2;
+mod outbox;
 mod proxy_protocol;
 mod socket;
 mod tunnels;
@@ -40,6 +41,7 @@ use self::draining::Drain;
 use self::flood_guard::Http2FloodGuard;
 use self::handshake::Protocol;
 pub(super) use self::handshake::Tls;
+pub(super) use self::outbox::Outbox;
 use self::proxy_protocol::Announced;
 pub(super) use self::socket::Reset;
 use self::socket::Socket;
@@ -168,13 +170,15 @@ impl Listener {
         let origin = Origin::new(context, client.ip(), chunk, None);
         let account = origin.account();
         let reset = Reset::default();
+        let deliveries = Deliveries::new(Arc::clone(&progress));
         let connection = ClientConnection {
             context: Arc::clone(context),
             client,
             origin,
             id: context.tcp_connections.fetch_add(1, Ordering::Relaxed) + 1,
             alt_svc: alt_svc.cloned(),
-            deliveries: Deliveries::new(Arc::clone(&progress)),
+            outbox: Outbox::new(deliveries.clone()),
+            deliveries,
             progress,
             tunnels: Tunnels::new(tunnel.downgrade(), reset.clone()),
             reset,
@@ -215,6 +219,7 @@ pub(super) struct ClientConnection {
     pub(super) alt_svc: Option<AltSvc>,
     pub(super) progress: Arc<Progress>,
     pub(super) deliveries: Deliveries,
+    pub(super) outbox: Outbox,
     pub(super) tunnels: Tunnels,
     pub(super) reset: Reset,
     /// Once a handshake is complete.
@@ -309,7 +314,8 @@ impl ClientConnection {
     /// The socket of this connection, from which `read` was already read.
     fn socket(&self, stream: TcpStream, read: Bytes, close: oneshot::Sender<Closing>) -> Socket {
         let (reset, deliveries) = (self.reset.clone(), self.deliveries.clone());
-        Socket::new(stream, read, reset, deliveries, close)
+        let outbox = self.outbox.clone();
+        Socket::new(stream, read, reset, deliveries, outbox, close)
     }
 
     /// Serves HTTP/2 to clients with prior knowledge, else HTTP/1.1.
@@ -368,6 +374,7 @@ impl ClientConnection {
             origin,
             progress,
             deliveries,
+            outbox,
             tunnels,
             reset,
             ..
@@ -400,7 +407,7 @@ impl ClientConnection {
         // Errors are caused by the client: it has disconnected, or violates HTTP.
         if version == Version::HTTP_2 {
             let stopped = context.stop.stopped();
-            let _ = http2::serve(guarded, of_requests, origin, stopped).await;
+            let _ = http2::serve(guarded, of_requests, outbox, origin, stopped).await;
             return limits::QUIET_HTTP2;
         }
         let service = service_fn(move |request: Request<Incoming>| {

@@ -18,7 +18,7 @@ use super::progress::Progress;
 use super::record::Recorder;
 use super::resources::{Chunk, Origin, Resources};
 use super::stop::Stop;
-use super::tcp::{ClientConnection, Deliveries, Reset, Tunnels};
+use super::tcp::{ClientConnection, Deliveries, Outbox, Reset, Tunnels};
 use super::{ClientRules, Context, Logs, Protocols, ServerLimits, Site, TrustedProxies};
 use crate::http3::QuicTransport;
 use crate::limits;
@@ -85,12 +85,14 @@ pub async fn serve_stream<S>(
     let progress = Arc::new(progress);
     let stop = context.stop.clone();
     let chunk = Chunk::of(limits::TCP_CHUNK_BYTES);
+    let deliveries = Deliveries::new(Arc::clone(&progress));
     let connection = ClientConnection {
         client: CLIENT,
         origin: Origin::new(&context, CLIENT.ip(), chunk, None),
         alt_svc: None,
         id: 1,
-        deliveries: Deliveries::new(Arc::clone(&progress)),
+        outbox: Outbox::new(deliveries.clone()),
+        deliveries,
         progress,
         tunnels: Tunnels::new(mpsc::channel(1).0.downgrade(), Reset::default()),
         reset: Reset::default(),

@@ -305,6 +305,11 @@ impl Deliveries {
         state.is_flushed = false;
     }
 
+    /// Bytes wait for the system to take them.
+    pub(super) fn on_waiting(&self) {
+        self.lock().is_flushed = false;
+    }
+
     /// The system has taken all written bytes.
     pub(super) fn flushed(&self) {
         let mut state = self.lock();

@@ -15,7 +15,9 @@ use std::task::Poll;
 
 use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
-use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+};
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
 use marline_h3::Protocol;
@@ -32,6 +34,7 @@ use super::super::stop::Stopped;
 use super::super::{ServerLimits, Tunnel};
 use super::OfRequests;
 use super::deliveries::Part;
+use super::outbox::Outbox;
 use crate::body::Body;
 use crate::content::content_length;
 use crate::{header, limits};
@@ -44,6 +47,7 @@ use crate::{header, limits};
 pub(super) async fn serve<S>(
     stream: S,
     of_requests: Arc<OfRequests>,
+    outbox: Outbox,
     origin: Origin,
     stopped: Stopped,
 ) -> Result<(), h2::Error>
@@ -55,14 +59,22 @@ where
     let builder = builder(&limits, context.protocols.tunnels);
     let mut connection = builder.handshake::<_, Part>(stream).await?;
     let mut streams = JoinSet::new();
-    let served = accept(
-        &mut connection,
-        &mut streams,
-        &of_requests,
-        &origin,
-        stopped,
-    )
-    .await;
+    outbox.join_writes();
+    let served = {
+        let mut serving = pin!(accept(
+            &mut connection,
+            &mut streams,
+            &of_requests,
+            &origin,
+            stopped,
+        ));
+        poll_fn(|cx| {
+            let served = serving.as_mut().poll(cx);
+            outbox.poll_send(cx);
+            served
+        })
+        .await
+    };
     // Their sent bytes are counted when they have ended, which is soon, since the connection has.
     let ended = async { while streams.join_next().await.is_some() {} };
     let _ = timeout(limits::LINGER, ended).await;
@@ -235,10 +247,16 @@ fn remove_connection_specific(headers: &mut HeaderMap) {
     for name in &listed {
         headers.remove(name);
     }
-    for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE, TE] {
-        headers.remove(name);
-    }
-    for name in ["keep-alive", "proxy-connection"] {
+    const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+    const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+    for name in [
+        CONNECTION,
+        TRANSFER_ENCODING,
+        UPGRADE,
+        TE,
+        KEEP_ALIVE,
+        PROXY_CONNECTION,
+    ] {
         headers.remove(name);
     }
 }

@@ -13,10 +13,10 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use super::closing::Closing;
-use super::deliveries::{Deliveries, Look};
+use super::deliveries::Deliveries;
+use super::outbox::Outbox;
 
 /// Ends a connection with a reset: the data sent is incomplete.
 #[derive(Clone, Debug, Default)]
@@ -35,40 +35,34 @@ pub(super) struct Socket {
     read: Bytes,
     reset: Reset,
     deliveries: Deliveries,
-    /// Time of the latest moved bytes.
-    moved: Instant,
+    outbox: Outbox,
     /// Whether it was shut down after everything was sent.
     is_shut_down: bool,
-    look: Look,
     close: Option<oneshot::Sender<Closing>>,
 }
 
 impl Socket {
-    /// `stream`, from which `read` was already read. The outcome of responses written to it is recorded in `deliveries`.
+    /// `stream`, from which `read` was already read, and to which `outbox` writes. The outcome of responses written to it is recorded
+    /// in `deliveries`.
     pub(super) fn new(
         stream: TcpStream,
         read: Bytes,
         reset: Reset,
         deliveries: Deliveries,
+        outbox: Outbox,
         close: oneshot::Sender<Closing>,
     ) -> Self {
         let stream = Arc::new(stream);
-        deliveries.watch(&stream);
+        outbox.open(&stream);
         Self {
             stream,
             read,
             reset,
             deliveries,
-            moved: Instant::now(),
+            outbox,
             is_shut_down: false,
-            look: Look::new(),
             close: Some(close),
         }
-    }
-
-    fn wrote(&mut self, written: usize) {
-        self.deliveries.written(written);
-        self.moved = Instant::now();
     }
 }
 
@@ -79,13 +73,14 @@ impl Drop for Socket {
             let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
             return self.deliveries.close();
         }
+        let moved = self.outbox.close();
         if self.is_shut_down {
             self.deliveries.settle();
         }
         let closing = Closing::new(
             Arc::clone(&self.stream),
             self.deliveries.clone(),
-            self.moved,
+            moved,
             self.is_shut_down,
         );
         if let Some(close) = self.close.take() {
@@ -101,9 +96,7 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        // It only has to be looked.
-        let _ = this.look.poll(cx, &this.deliveries);
+        self.outbox.look(cx);
         if !self.read.is_empty() {
             let len = self.read.len().min(buf.remaining());
             buf.put_slice(&self.read[..len]);
@@ -115,7 +108,7 @@ impl AsyncRead for Socket {
             match self.stream.try_read_buf(buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => {
-                    self.moved = Instant::now();
+                    self.outbox.on_received();
                     return Poll::Ready(read.map(|_| ()));
                 }
             }
@@ -133,38 +126,26 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match self.stream.try_write_vectored(bufs) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Ok(written) => {
-                    self.wrote(written);
-                    return Poll::Ready(Ok(written));
-                }
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        self.outbox.poll_write(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
         true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A socket has no buffer of its own.
-        self.deliveries.flushed();
-        let this = &mut *self;
-        let _ = this.look.poll(cx, &this.deliveries);
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.outbox.flush(cx);
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !std::mem::replace(&mut self.is_shut_down, true) {
-            self.deliveries.flushed();
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_shut_down {
+            ready!(self.outbox.poll_end(cx))?;
+            self.is_shut_down = true;
             SockRef::from(&*self.stream).shutdown(Shutdown::Write)?;
         }
         Poll::Ready(Ok(()))

@@ -164,6 +164,9 @@ impl Outgoing {
     /// Waits until the stream has capacity.
     async fn capacity(&mut self, sending: &Sending) -> Result<(), Cut> {
         let (idle, is_tunnel) = (self.idle, self.activity.is_some());
+        if self.stream.capacity() > 0 {
+            return Ok(());
+        }
         loop {
             let capacity = poll_fn(|cx| poll_capacity(&mut self.stream, cx));
             match timeout(sending.patience(idle), capacity).await {
@@ -195,18 +198,36 @@ async fn written(
     is_tunnel: bool,
     idle: Duration,
 ) -> Result<(), Cut> {
+    let mut poll_written = |cx: &mut Context<'_>| {
+        if sending.poll_end(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        // It must also be woken when the client resets it.
+        stream.poll_reset(cx).map(|_| Err(Cut::Gone))
+    };
+    // The connection's task can run now, and usually writes all of it then.
+    if let Some(result) = twice(&mut poll_written).await {
+        return result;
+    }
     loop {
-        let written = poll_fn(|cx| {
-            if sending.poll_end(cx).is_ready() {
-                return Poll::Ready(Ok(()));
-            }
-            // It must also be woken when the client resets it.
-            stream.poll_reset(cx).map(|_| Err(Cut::Gone))
-        });
-        match timeout(sending.patience(idle), written).await {
+        match timeout(sending.patience(idle), poll_fn(&mut poll_written)).await {
             Ok(result) => return result,
             Err(_) if sending.is_stuck(idle, is_tunnel) => return Err(Cut::Idle),
             Err(_) => {}
         }
     }
+}
+
+/// Polls, and once more after other tasks that can run now have run: that takes no timer.
+async fn twice<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
+    let mut is_second = false;
+    poll_fn(|cx| match poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if std::mem::replace(&mut is_second, true) => Poll::Ready(None),
+        Poll::Pending => {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
