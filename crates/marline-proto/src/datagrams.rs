@@ -79,9 +79,21 @@ pub(crate) struct DatagramQueue {
     limit: usize,
     /// Whether a call returned [`DatagramError::Blocked`] and the application waits.
     blocked: bool,
+    /// Whether data of streams, if there is any, has the next packet of the path: its latest one began with datagrams.
+    streams_next: bool,
 }
 
 impl DatagramQueue {
+    /// A packet of the path has datagrams: the next is for streams.
+    pub(crate) fn give_turn(&mut self) {
+        self.streams_next = true;
+    }
+
+    /// Whether the next packet of the path is for streams; true once.
+    pub(crate) fn take_turn(&mut self) -> bool {
+        std::mem::take(&mut self.streams_next)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

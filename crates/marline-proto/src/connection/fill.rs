@@ -215,7 +215,10 @@ impl Connection {
                 sent.push_token(Token::Control(token));
             });
         }
-        self.write_datagrams(now, packet, is_best, buf);
+        let streams_first = self.has_stream_data(at) && self.paths[at].datagrams.take_turn();
+        if !streams_first {
+            self.write_datagrams(now, packet, is_best, buf);
+        }
         let filling = Filling {
             path: at,
             limit,
@@ -227,6 +230,9 @@ impl Connection {
             paths: &mut self.paths,
         };
         self.sending.fill(&filling, &mut content, buf);
+        if streams_first && buf.len() == before {
+            self.write_datagrams(now, packet, is_best, buf);
+        }
         packet.ack_eliciting |= buf.len() > before;
         if !packet.ack_eliciting {
             let path = &self.paths[packet.path];
@@ -241,6 +247,11 @@ impl Connection {
         if packet.ack_eliciting {
             self.paths[packet.path].ping_due = false;
         }
+    }
+
+    /// Whether data of streams waits for a packet on `at`.
+    fn has_stream_data(&self, at: Slot) -> bool {
+        !self.paths[at].queue.is_empty() || self.paths.is_single() && self.sending.ready().is_some()
     }
 
     /// Appends the datagrams that wait for the path of `packet`, and for the best one if it is that.
@@ -259,10 +270,14 @@ impl Connection {
         // Other packets of the UDP datagram reduce the room in this one.
         let fresh = packet.is_empty(buf) && limit.saturating_sub(buf.len()) >= path.payload_room();
         let mut room = FrameRoom { buf, limit, fresh };
-        let sent = &mut path.space.sent;
+        let (before, sent) = (room.buf.len(), &mut path.space.sent);
         self.datagrams
             .write_frames(now, &mut path.datagrams, is_best, &mut room, |datagram| {
                 sent.push_token(Token::Datagram(datagram));
             });
+        if buf.len() > before {
+            // Neither waits for all of the other.
+            self.paths[packet.path].datagrams.give_turn();
+        }
     }
 }

@@ -125,3 +125,29 @@ fn datagrams_arrive_during_a_stream_transfer() {
     assert!(done);
     assert!(received > 150, "{received} of {sent}");
 }
+
+#[test]
+fn neither_datagrams_nor_streams_wait_for_all_of_the_other() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    pair.network.set(Conditions {
+        rate: Some(1_000_000),
+        queue: 60_000,
+        ..Conditions::default()
+    });
+    let mut transfer = Transfer::down(&mut pair, ends, &pattern(20_000_000));
+    let mut datagrams = 0;
+    pair.drive_until(Duration::from_secs(4), |pair| {
+        let server = pair.server(ends.server);
+        while server.send_datagram(pattern(1000)).is_ok() {}
+        while let Some(data) = pair.client(ends.client).recv_datagram() {
+            datagrams += data.len();
+        }
+        transfer.advance(pair)
+    });
+    let received = [datagrams, transfer.received()];
+    assert!(
+        received.iter().all(|bytes| *bytes > 1_000_000),
+        "{received:?}"
+    );
+}
