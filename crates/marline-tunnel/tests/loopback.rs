@@ -8,11 +8,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
-use marline::TransportConfig;
+use marline::{MultipathConfig, PathPolicy, TransportConfig};
 use marline_h3::Protocol;
 use marline_http::client::{
     Client, ClientConfig, Connection, Download, HttpVersion, Origin, Trust, parse_url,
@@ -21,7 +22,7 @@ use marline_http::http3::Datagrams;
 use marline_http::server::{Identity, Protocols, Server, ServerConfig};
 use marline_http::{Body, BoxError};
 use marline_tunnel::client::{self, OpenError, Session};
-use marline_tunnel::counters::Dropped;
+use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::device::Device;
 use marline_tunnel::pool::Pool;
 use marline_tunnel::server::{self, Tunnels};
@@ -85,6 +86,7 @@ struct Running {
 fn transport(set: impl Fn(&mut TransportConfig)) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.mtu.discover = false;
+    transport.multipath = Some(MultipathConfig::default());
     set(&mut transport);
     Arc::new(transport)
 }
@@ -134,6 +136,11 @@ impl Running {
     }
 
     fn client(&self) -> Client {
+        self.client_over(&[])
+    }
+
+    /// A client whose connections use these paths.
+    fn client_over(&self, paths: &[&str]) -> Client {
         let mut config = ClientConfig {
             trust: Trust::Insecure,
             datagrams: true,
@@ -141,6 +148,11 @@ impl Running {
             ..ClientConfig::default()
         };
         config.quic.transport = transport(client::set_transport);
+        let rules: Vec<_> = paths.iter().map(|path| path.parse().unwrap()).collect();
+        config.paths = (!rules.is_empty()).then(|| PathPolicy {
+            rules,
+            ..PathPolicy::default()
+        });
         Client::new(config).unwrap()
     }
 
@@ -208,6 +220,42 @@ async fn packets_pass_in_both_directions() {
         server.host.send.send(back.clone()).unwrap();
         assert_eq!(host.next().await, back);
     }
+    drop(host);
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn small_packets_are_sent_on_two_paths_and_delivered_once() {
+    let mut server = serve(1, ALL).await;
+    let client = Arc::new(server.client_over(&["127.0.0.1", "127.0.0.2"]));
+    let counters = Arc::<Counters>::default();
+    let (origin, token) = (server.origin(), server.token.as_str());
+    let session = Session::open(client, &origin, token, Arc::clone(&counters));
+    let session = session.await.unwrap();
+    let (channel, mut host) = device();
+    let running = tokio::spawn(async move { session.run(&*channel, |_| {}).await });
+    let (own, other) = (address("10.77.0.2"), address("192.0.2.1"));
+    let both_copy = async {
+        let mut left = 50;
+        for number in 0_u64.. {
+            let payload = number.to_be_bytes();
+            let there = udp(own, other, &payload);
+            host.send.send(there.clone()).unwrap();
+            // A copy that is delivered comes instead of the next.
+            assert_eq!(server.host.next().await, there);
+            let back = udp(other, own, &payload);
+            server.host.send.send(back.clone()).unwrap();
+            assert_eq!(host.next().await, back);
+            // The second path takes a moment.
+            let copied = [counters.copied(), server.tunnels.counters().copied()];
+            left -= u32::from(copied.iter().all(|copied| *copied > 0));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    let in_time = tokio::time::timeout(Duration::from_secs(60), both_copy).await;
+    assert!(in_time.is_ok(), "{counters:?}");
     drop(host);
     running.await.unwrap();
 }

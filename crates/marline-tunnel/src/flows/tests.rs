@@ -293,11 +293,11 @@ fn one_flow_has_the_better_path() {
         let alone = links.map(|link| {
             let mut model = Model::new(&[link], 1);
             model.run(Duration::from_secs(5));
-            model.run(Duration::from_secs(20))
+            model.run(Duration::from_secs(10))
         });
         let mut model = Model::new(&links, 1);
         model.run(Duration::from_secs(5));
-        let carried = model.run(Duration::from_secs(20)) as f64;
+        let carried = model.run(Duration::from_secs(10)) as f64;
         let better = alone[0].max(alone[1]) as f64;
         assert!(carried > 0.95 * better, "{links:?}: {carried} of {better}");
         assert_eq!(model.reordered, 0, "{links:?}");
