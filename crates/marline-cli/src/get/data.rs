@@ -176,6 +176,11 @@ pub(super) struct Content {
 }
 
 impl DataFlags {
+    /// Whether there is content that is sent by POST unless a method is given.
+    pub(crate) fn posts(&self) -> bool {
+        self.0.iter().any(|data| data.kind != Kind::File)
+    }
+
     /// The content that is sent, or with `as_query` the query that is added to URLs.
     ///
     /// # Errors

@@ -193,6 +193,11 @@ impl RequestFlags {
         Ok(Some(parts.join("&")).filter(|query| !query.is_empty()))
     }
 
+    /// Whether the content is that of curl's POST, whatever the method.
+    pub(super) fn posts(&self) -> bool {
+        self.data.posts()
+    }
+
     /// Whether a method is given.
     pub(super) fn has_method(&self) -> bool {
         self.request.is_some()

@@ -105,6 +105,7 @@ impl TransferFlags {
             trusts_others: self.location_trusted,
             keeps_post: [self.post301, self.post302, self.post303],
             keeps_method: request.has_method(),
+            posts: request.posts(),
             schemes: self.proto_redir.unwrap_or_default().within(self.schemes()),
             refers: request.refers(),
         })

@@ -1,6 +1,5 @@
 //! Fetches many objects over several connections.
 
-mod elsewhere;
 mod exchange;
 mod object;
 mod turns;
@@ -12,16 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, Uri};
 use marline::Instant;
 
-use self::elsewhere::Elsewhere;
 use self::turns::{Turn, Turns};
 use super::assignment::{Alternation, Assignment};
+use super::origins::Origins;
 use super::pool::{Assigned, Pool};
 use super::pooled::PooledConnection;
 use super::progress::Progress;
-use super::redirect::Hop;
 use super::retry::Retry;
 use super::split::Ranges;
 use super::{
@@ -142,13 +140,20 @@ struct Job {
     index: usize,
     target: Target,
     /// The first request for it. Its message has the fields of the configuration, too.
-    hop: Hop,
+    first: First,
     /// Whether another attempt follows if this one fails.
     may_retry: bool,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
     /// When it is fetched, if its content has to follow that of others.
     turn: Option<Turn>,
+}
+
+/// The first request for an object.
+struct First {
+    origin: Origin,
+    uri: Uri,
+    message: Message,
 }
 
 type Jobs = VecDeque<Job>;
@@ -164,7 +169,8 @@ struct Queue {
     options: FetchOptions,
     progress: Arc<Progress>,
     start: Instant,
-    elsewhere: Arc<Elsewhere>,
+    /// Connections to servers that redirects name.
+    elsewhere: Arc<Origins>,
     /// Whether no further object is fetched.
     has_failed: Arc<AtomicBool>,
 }
@@ -214,7 +220,7 @@ impl Client {
                     origins[place].jobs.push_back(Job {
                         index,
                         target,
-                        hop: Hop {
+                        first: First {
                             origin,
                             uri,
                             message,
@@ -233,7 +239,7 @@ impl Client {
             }
         }
 
-        let elsewhere = Arc::<Elsewhere>::default();
+        let elsewhere = Arc::<Origins>::default();
         let has_failed = Arc::<AtomicBool>::default();
         let mut pooled_connections = Vec::new();
         let mut pools = Vec::new();
@@ -403,7 +409,7 @@ impl Queue {
 
     /// Fetches the object of `job` over a pipe if there are pipes, or else over `pooled`, unless the time limit ends before.
     async fn fetch_in_time(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &mut Job,
         object: &mut ObjectReport,
@@ -414,7 +420,7 @@ impl Queue {
             }
             let pooled = match &self.pool {
                 Some(pool) => {
-                    let kind = self.client.kind_of(job.hop.uri.path());
+                    let kind = self.client.kind_of(job.first.uri.path());
                     let assigned = pool.place(&self.client, kind).await?;
                     job.pipe.insert(assigned).pipe()
                 }

@@ -1,7 +1,8 @@
 //! A client that fetches objects completely, or reports what is missing.
 //!
 //! [`Client::fetch`] fetches many URLs over several connections; [`Client::connect`] returns one connection
-//! for single requests.
+//! for single requests, and [`Client::service`] a service of [`tower`] for requests to any origin, with [`layers`] for
+//! redirects, cookies and the like.
 
 mod address;
 mod alt_svc;
@@ -18,8 +19,10 @@ mod fetch;
 mod file_name;
 mod form;
 mod hsts;
+pub mod layers;
 mod message;
 mod network;
+mod origins;
 mod pace;
 mod plan;
 mod pool;
@@ -56,6 +59,7 @@ pub use self::connection::Connection;
 pub(crate) use self::connection::OpenStream;
 use self::connection::{QuicClient, TcpClient};
 pub use self::cookies::CookieJar;
+pub use self::decode::Decoding;
 pub use self::error::ClientError;
 use self::fallback::Fallback;
 pub use self::fetch::{Destination, FetchOptions, Target};

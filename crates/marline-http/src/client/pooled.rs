@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use marline::Instant;
 use tokio::sync::Mutex as Turns;
 
@@ -30,6 +30,7 @@ pub(super) struct Outgoing<'a> {
     pub(super) method: &'a Method,
     pub(super) uri: &'a Uri,
     pub(super) headers: &'a HeaderMap,
+    pub(super) extensions: &'a Extensions,
     pub(super) upload: &'a Upload,
     /// Limits the rate of the content.
     pub(super) pace: Option<&'a Arc<Pace>>,
@@ -49,6 +50,7 @@ impl Outgoing<'_> {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
+        *request.extensions_mut() = self.extensions.clone();
         let content_length = opened.length.filter(|_| !self.upload.is_none());
         if let Some(length) = content_length {
             let headers = request.headers_mut();
@@ -167,6 +169,7 @@ impl PooledConnection {
             method: &Method::GET,
             uri,
             headers,
+            extensions: &Extensions::new(),
             upload: &Upload::default(),
             pace: None,
         };

@@ -4,12 +4,10 @@ use http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION, REFERER,
     TRANSFER_ENCODING,
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use url::Url;
 
-use super::{
-    ClientError, Credentials, HttpVersion, Message, Origin, ParsedUrl, Schemes, parse_url,
-};
+use super::{ClientError, Credentials, HttpVersion, ParsedUrl, Schemes, Upload, parse_url};
 
 /// Redirects that a client follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +20,8 @@ pub struct Redirects {
     pub keeps_post: [bool; 3],
     /// Whether a request keeps its method where a status asks for GET, but not its content.
     pub keeps_method: bool,
+    /// Whether the content of requests with any method is treated as that of POST, as curl does with that of `-d` and `-F`.
+    pub posts: bool,
     /// The schemes to which a redirect may lead.
     pub schemes: Schemes,
     /// Whether requests after the first name the URL that redirected in `Referer`.
@@ -36,18 +36,11 @@ impl Default for Redirects {
             trusts_others: false,
             keeps_post: [false; 3],
             keeps_method: false,
+            posts: false,
             schemes: Schemes::default(),
             refers: false,
         }
     }
-}
-
-/// A request to one server, which may be redirected to another.
-#[derive(Clone, Debug)]
-pub(super) struct Hop {
-    pub(super) origin: Origin,
-    pub(super) uri: Uri,
-    pub(super) message: Message,
 }
 
 /// A URL without the user that it names.
@@ -91,67 +84,62 @@ pub(super) fn location(from: &Uri, status: StatusCode, headers: &HeaderMap) -> O
     Some(base.join(&location).ok()?.to_string())
 }
 
-impl Hop {
-    /// The request after a response with `status` that redirects to `url`.
+impl Redirects {
+    /// The request after a response to `request` with `status` that redirects to `url`.
     ///
     /// # Errors
-    /// The URL is not one that `version` can fetch, or the content cannot be sent again.
+    /// The URL is not one that can be fetched, or the content cannot be sent again.
     pub(super) fn redirected(
         &self,
-        policy: &Redirects,
+        mut request: Request<Upload>,
         url: &str,
         status: StatusCode,
-        version: HttpVersion,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Request<Upload>, ClientError> {
         let WithoutUser { url, credentials } = without_user(url);
-        policy.schemes.check(&url)?;
+        self.schemes.check(&url)?;
+        let version = HttpVersion::default();
         let ParsedUrl { origin, uri } = parse_url(&url, version)?;
-        let mut message = self.message.clone();
-        if policy.changes_method(status, &message.method) {
-            if !policy.keeps_method {
-                message.method = Method::GET;
+        let from = std::mem::replace(request.uri_mut(), uri);
+        let is_elsewhere =
+            parse_url(&from.to_string(), version).is_ok_and(|parsed| parsed.origin != origin);
+        if self.changes_method(status, request.method()) {
+            if !self.keeps_method {
+                *request.method_mut() = Method::GET;
             }
-            message.upload = super::Upload::default();
+            *request.body_mut() = Upload::default();
             for name in [
                 CONTENT_TYPE,
                 CONTENT_LENGTH,
                 CONTENT_ENCODING,
                 TRANSFER_ENCODING,
             ] {
-                message.headers.remove(name);
+                request.headers_mut().remove(name);
             }
-        } else if !message.upload.is_repeatable() {
+        } else if !request.body().is_repeatable() {
             return Err(ClientError::NotRepeatable { status });
         }
-        if origin != self.origin {
-            message.headers.remove(HOST);
-            if !policy.trusts_others {
-                message.credentials = None;
-                message.headers.remove(AUTHORIZATION);
-                message.headers.remove(COOKIE);
+        if is_elsewhere {
+            request.headers_mut().remove(HOST);
+            if !self.trusts_others {
+                request.extensions_mut().remove::<Credentials>();
+                request.headers_mut().remove(AUTHORIZATION);
+                request.headers_mut().remove(COOKIE);
             }
         }
-        if credentials.is_some() {
-            message.credentials = credentials;
+        if let Some(credentials) = credentials {
+            request.extensions_mut().insert(credentials);
         }
-        if policy.refers {
-            let referer = HeaderValue::try_from(self.uri.to_string());
-            if let Ok(referer) = referer {
-                message.headers.insert(REFERER, referer);
-            }
+        if self.refers
+            && let Ok(referer) = HeaderValue::try_from(from.to_string())
+        {
+            request.headers_mut().insert(REFERER, referer);
         }
-        Ok(Self {
-            origin,
-            uri,
-            message,
-        })
+        Ok(request)
     }
-}
 
-impl Redirects {
     /// Whether the next request is a GET without content.
     fn changes_method(&self, status: StatusCode, method: &Method) -> bool {
-        let is_post = *method == Method::POST;
+        let is_post = *method == Method::POST || self.posts;
         match status.as_u16() {
             301 => is_post && !self.keeps_post[0],
             302 => is_post && !self.keeps_post[1],
@@ -165,27 +153,17 @@ impl Redirects {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{Upload, UploadPart};
+    use crate::client::UploadPart;
 
-    fn hop(method: Method) -> Hop {
-        let ParsedUrl { origin, uri } =
-            parse_url("https://a.test/x/y?q", HttpVersion::Http3).unwrap();
-        let mut message = Message {
-            method,
-            upload: Upload::new(vec![UploadPart::Bytes("content".into())]),
-            credentials: Some(Credentials::basic(b"me", b"secret")),
-            ..Message::default()
-        };
-        for (name, value) in [(COOKIE, "a=b"), (CONTENT_TYPE, "text/plain")] {
-            message
-                .headers
-                .insert(name, HeaderValue::from_static(value));
-        }
-        Hop {
-            origin,
-            uri,
-            message,
-        }
+    fn request(method: Method) -> Request<Upload> {
+        Request::builder()
+            .method(method)
+            .uri("https://a.test/x/y")
+            .header(COOKIE, "a=b")
+            .header(CONTENT_TYPE, "text/plain")
+            .extension(Credentials::basic(b"me", b"secret"))
+            .body(Upload::new(vec![UploadPart::Bytes("content".into())]))
+            .unwrap()
     }
 
     /// RFC 9110, sections 15.4.2 to 15.4.9.
@@ -203,18 +181,14 @@ mod tests {
             (308, Method::POST, Method::POST),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let next_hop = hop(method.clone())
-                .redirected(&policy, "https://a.test/z", status, HttpVersion::Http3)
+            let redirected = policy
+                .redirected(request(method.clone()), "https://a.test/z", status)
                 .unwrap();
-            assert_eq!(next_hop.message.method, next, "{status} {method}");
+            assert_eq!(redirected.method(), next, "{status} {method}");
             let keeps_content = next == method && method != Method::GET;
+            assert_eq!(!redirected.body().is_none(), keeps_content, "{status}");
             assert_eq!(
-                !next_hop.message.upload.is_none(),
-                keeps_content,
-                "{status}"
-            );
-            assert_eq!(
-                next_hop.message.headers.contains_key(CONTENT_TYPE),
+                redirected.headers().contains_key(CONTENT_TYPE),
                 keeps_content
             );
         }
@@ -227,12 +201,29 @@ mod tests {
             ..Redirects::default()
         };
         let status = StatusCode::FOUND;
-        let next =
-            hop(Method::POST).redirected(&policy, "https://a.test/", status, HttpVersion::Http3);
+        let next = policy.redirected(request(Method::POST), "https://a.test/", status);
         let next = next.unwrap();
-        assert_eq!(next.message.method, Method::POST);
-        assert!(next.message.upload.is_none());
-        assert!(!next.message.headers.contains_key(CONTENT_TYPE));
+        assert_eq!(next.method(), Method::POST);
+        assert!(next.body().is_none());
+        assert!(!next.headers().contains_key(CONTENT_TYPE));
+    }
+
+    #[test]
+    fn content_that_is_posted_by_another_method_is_lost_as_that_of_post() {
+        let mut policy = Redirects {
+            keeps_method: true,
+            posts: true,
+            ..Redirects::default()
+        };
+        let put = |policy: &Redirects| {
+            let status = StatusCode::MOVED_PERMANENTLY;
+            policy.redirected(request(Method::PUT), "https://a.test/", status)
+        };
+        let next = put(&policy).unwrap();
+        assert_eq!(next.method(), Method::PUT);
+        assert!(next.body().is_none());
+        policy.keeps_post[0] = true;
+        assert!(!put(&policy).unwrap().body().is_none());
     }
 
     #[test]
@@ -246,7 +237,7 @@ mod tests {
         };
         let to = |url| {
             let status = StatusCode::FOUND;
-            hop(Method::GET).redirected(&policy, url, status, HttpVersion::Http3)
+            policy.redirected(request(Method::GET), url, status)
         };
         assert!(to("https://b.test/").is_ok());
         assert!(matches!(
@@ -265,21 +256,21 @@ mod tests {
             ("http://a.test/z", false),
             ("https://b.test/z", false),
         ] {
-            let next = hop(Method::GET)
-                .redirected(&policy, url, found, HttpVersion::Http3)
-                .unwrap();
-            assert_eq!(next.message.credentials.is_some(), keeps, "{url}");
-            assert_eq!(next.message.headers.contains_key(COOKIE), keeps, "{url}");
+            let next = policy.redirected(request(Method::GET), url, found);
+            let next = next.unwrap();
+            let credentials = next.extensions().get::<Credentials>();
+            assert_eq!(credentials.is_some(), keeps, "{url}");
+            assert_eq!(next.headers().contains_key(COOKIE), keeps, "{url}");
         }
         policy.trusts_others = true;
-        let next =
-            hop(Method::GET).redirected(&policy, "https://b.test/", found, HttpVersion::Http3);
-        assert!(next.unwrap().message.credentials.is_some());
+        let next = policy.redirected(request(Method::GET), "https://b.test/", found);
+        let next = next.unwrap();
+        assert!(next.extensions().get::<Credentials>().is_some());
     }
 
     #[test]
     fn locations_are_relative_to_the_url_that_redirects() {
-        let from = hop(Method::GET).uri;
+        let from = Uri::from_static("https://a.test/x/y");
         let headers = |value: &'static str| {
             HeaderMap::from_iter([(LOCATION, HeaderValue::from_static(value))])
         };

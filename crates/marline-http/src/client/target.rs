@@ -48,6 +48,11 @@ impl Origin {
         }
     }
 
+    /// Whether `other` is the same but for the zone, which URIs do not have.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.host == other.host && self.port == other.port && self.scheme == other.scheme
+    }
+
     /// Its host, in lower case, and without the brackets of IPv6.
     pub fn host(&self) -> &str {
         &self.host

@@ -19,9 +19,22 @@ use crate::runtime::RuntimeHandle;
 /// Bytes that are read from a file at once.
 const CHUNK: usize = 64 << 10;
 
-/// The content of a request, in parts that follow each other. Files are read while they are sent.
+/// The content of a request: parts that follow each other, or a stream. Files are read while they are sent.
 #[derive(Clone, Debug, Default)]
-pub struct Upload(Vec<UploadPart>);
+pub struct Upload(Content);
+
+#[derive(Clone, Debug)]
+enum Content {
+    Parts(Vec<UploadPart>),
+    /// Taken when it is sent.
+    Stream(Arc<Mutex<Option<Body>>>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Parts(Vec::new())
+    }
+}
 
 /// A part of the content of a request.
 #[derive(Clone, Debug)]
@@ -37,17 +50,35 @@ pub enum UploadPart {
 impl Upload {
     /// These parts, one after another.
     pub fn new(parts: Vec<UploadPart>) -> Self {
-        Self(parts)
+        Self(Content::Parts(parts))
+    }
+
+    /// Content that is sent as it comes from `body`, once; its trailers, too.
+    pub fn stream<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        match body.is_end_stream() {
+            true => Self::default(),
+            false => {
+                let body = Some(Body::new(body));
+                Self(Content::Stream(Arc::new(Mutex::new(body))))
+            }
+        }
     }
 
     /// Whether there is no content at all, in contrast to content of no bytes.
     pub fn is_none(&self) -> bool {
-        self.0.is_empty()
+        matches!(&self.0, Content::Parts(parts) if parts.is_empty())
     }
 
     /// Whether it can be sent more than once.
     pub fn is_repeatable(&self) -> bool {
-        !self.0.iter().any(|part| matches!(part, UploadPart::Input))
+        match &self.0 {
+            Content::Parts(parts) => !parts.iter().any(|part| matches!(part, UploadPart::Input)),
+            Content::Stream(_) => false,
+        }
     }
 
     /// Opens its files, and returns the content.
@@ -59,7 +90,20 @@ impl Upload {
         runtime: &RuntimeHandle,
         pace: Option<&Arc<Pace>>,
     ) -> Result<OpenUpload, ClientError> {
-        let parts = self.0.clone();
+        let parts = match &self.0 {
+            Content::Parts(parts) => parts.clone(),
+            Content::Stream(stream) => {
+                let body = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let body = body.ok_or_else(|| ClientError::NoResponse {
+                    cause: "the content of the request has been sent before".into(),
+                })?;
+                return Ok(OpenUpload {
+                    length: http_body::Body::size_hint(&body).exact(),
+                    body,
+                    failure: Failure::default(),
+                });
+            }
+        };
         let opened = runtime.unblock(move || {
             let mut length = Some(0u64);
             let mut sources = VecDeque::new();
@@ -89,6 +133,12 @@ impl Upload {
             length,
             failure,
         })
+    }
+}
+
+impl From<Bytes> for Upload {
+    fn from(bytes: Bytes) -> Self {
+        Self::new(vec![UploadPart::Bytes(bytes)])
     }
 }
 

@@ -16,6 +16,7 @@ mod host;
 mod http1;
 #[cfg(feature = "testing")]
 mod http2;
+mod layers;
 mod lifecycle;
 mod log;
 mod metrics;

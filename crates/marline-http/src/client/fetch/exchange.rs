@@ -1,23 +1,24 @@
-//! The requests for an object: redirects are followed, and failed attempts repeated.
+//! The requests for an object, through the layers of the configuration; failed attempts are repeated.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::SystemTime;
 
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE};
-use http::{HeaderMap, Response, Uri};
+use http::header::COOKIE;
+use http::{HeaderMap, Request, Response, Uri};
+use tower::{Service, ServiceExt};
 
-use super::{Job, Queue};
-use crate::client::decode::ACCEPTED;
+use super::{First, Job, Queue};
+use crate::client::layers::{self, FinalUri, ResponseFuture};
 use crate::client::pace::Pace;
 use crate::client::pooled::{Answer, Outgoing};
-use crate::client::redirect::{Hop, location};
-use crate::client::{Client, ClientError, Download, Exchange, ObjectReport, Origin, Trust};
-use crate::limits::MAX_IGNORED;
-use crate::runtime::RuntimeHandle;
+use crate::client::{
+    Client, ClientError, Decoding, Download, Exchange, ObjectReport, Origin, Upload, parse_url,
+};
 
 /// The response after all redirects.
 pub(super) struct Got {
-    pub(super) response: Response<Download>,
+    pub(super) response: Response<Decoding>,
     /// The URI that it is for, if that is of the server of the first.
     pub(super) uri: Option<Uri>,
 }
@@ -30,28 +31,12 @@ impl Client {
         hsts.and_then(|hsts| hsts.upgraded(&url, now))
             .unwrap_or(url)
     }
-
-    /// Keeps what a response of `origin` announces about itself, if its certificate was verified (RFC 6797, section 8.1; RFC
-    /// 7838, section 2.1).
-    fn keep_announced(&self, origin: &Origin, headers: &HeaderMap) {
-        let config = self.config();
-        if !origin.is_encrypted() || config.trust == Trust::Insecure {
-            return;
-        }
-        let now = self.runtime().unix_time();
-        if let Some(hsts) = &config.hsts {
-            hsts.keep(origin.host(), headers, now);
-        }
-        if let Some(services) = &config.alt_services {
-            services.keep(origin, headers, now);
-        }
-    }
 }
 
 impl Queue {
     /// Fetches the object of `job`, and repeats what fails for a reason that may pass.
     pub(super) async fn fetch_until_done(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &mut Job,
         object: &mut ObjectReport,
@@ -61,7 +46,7 @@ impl Queue {
         loop {
             let is_late = |limit| self.client.runtime().now().saturating_since(self.start) >= limit;
             job.may_retry = attempt < retry.times
-                && job.hop.message.upload.is_repeatable()
+                && job.first.message.upload.is_repeatable()
                 && !retry.max_time.is_some_and(is_late);
             let fetched = self.fetch_one(pooled, job, object).await;
             let passes = match &fetched {
@@ -88,51 +73,63 @@ impl Queue {
         }
     }
 
-    /// Requests the object of `job`, with the fields of `more`, and follows redirects.
+    /// Requests the object of `job`, with the fields of `more`, through the layers of the configuration.
     pub(super) async fn get(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &Job,
         more: &HeaderMap,
         object: &mut ObjectReport,
     ) -> Result<Got, ClientError> {
-        let config = self.client.config();
-        let mut hop = job.hop.clone();
-        let mut followed = 0;
-        loop {
-            let response = self.send(pooled, job, &hop, more, object).await?;
-            let is_here = hop.origin == job.hop.origin;
-            let found = location(&hop.uri, response.status(), response.headers());
-            let (Some(policy), Some(url)) = (&config.redirects, found) else {
-                let uri = is_here.then_some(hop.uri);
-                return Ok(Got { response, uri });
-            };
-            if let Some(limit) = policy.limit.filter(|limit| followed >= *limit) {
-                return Err(ClientError::TooManyRedirects { limit });
-            }
-            followed += 1;
-            let url = self.client.upgraded(url);
-            hop = hop.redirected(policy, &url, response.status(), config.version)?;
-            ignore(response.into_body(), self.client.runtime()).await;
+        let First {
+            origin,
+            uri,
+            message,
+        } = &job.first;
+        let mut request = Request::new(message.upload.clone());
+        *request.method_mut() = message.method.clone();
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = message.headers.clone();
+        request.headers_mut().extend(more.clone());
+        if let Some(credentials) = message.credentials.clone() {
+            request.extensions_mut().insert(credentials);
         }
+        let log = Log {
+            done: Arc::default(),
+            object,
+        };
+        let sender = Sender {
+            queue: Arc::clone(self),
+            pooled,
+            origin: origin.clone(),
+            done: Arc::clone(&log.done),
+        };
+        let response = self.client.layers(sender).oneshot(request).await?;
+        let last = response.extensions().get::<FinalUri>();
+        let uri = last.map(|last| last.0.clone());
+        let version = self.client.config().version;
+        let is_here = |uri: &Uri| {
+            parse_url(&uri.to_string(), version).is_ok_and(|parsed| parsed.origin.is_same(origin))
+        };
+        Ok(Got {
+            uri: uri.filter(is_here),
+            response,
+        })
     }
 
-    /// Sends the request of `hop`, and records the response.
+    /// Sends a request over the connection of a job, or over another if it is not for `origin`.
     async fn send(
         &self,
         pooled: usize,
-        job: &Job,
-        hop: &Hop,
-        more: &HeaderMap,
-        object: &mut ObjectReport,
-    ) -> Result<Response<Download>, ClientError> {
-        let mut headers = self.fields(hop);
-        headers.extend(more.clone());
+        origin: &Origin,
+        request: Request<Upload>,
+    ) -> Result<Exchanged, ClientError> {
+        let parsed = parse_url(&request.uri().to_string(), self.client.config().version)?;
         let elsewhere;
-        let connection = match hop.origin == job.hop.origin {
+        let connection = match parsed.origin.is_same(origin) {
             true => &self.pooled_connections[pooled],
             false => {
-                elsewhere = self.elsewhere.to(&self.client, &hop.origin);
+                elsewhere = self.elsewhere.to(&self.client, &parsed.origin);
                 &elsewhere
             }
         };
@@ -140,11 +137,13 @@ impl Queue {
             .options
             .rate
             .map(|rate| Arc::new(Pace::new(rate.get())));
-        let request = Outgoing {
-            method: &hop.message.method,
-            uri: &hop.uri,
-            headers: &headers,
-            upload: &hop.message.upload,
+        let (parts, upload) = request.into_parts();
+        let outgoing = Outgoing {
+            method: &parts.method,
+            uri: &parsed.uri,
+            headers: &parts.headers,
+            extensions: &parts.extensions,
+            upload: &upload,
             pace: pace.as_ref(),
         };
         let Answer {
@@ -152,57 +151,111 @@ impl Queue {
             connected,
             content_length,
             response,
-        } = connection.send(&self.client, request).await?;
-        object.connected_s.get_or_insert(self.seconds_at(connected));
-        self.record_response(object, &connection, response.status());
-        if let Some(jar) = &self.client.config().cookies {
-            jar.keep(&hop.uri, response.headers());
-        }
-        self.client.keep_announced(&hop.origin, response.headers());
-        object.exchanges.push(Exchange {
-            uri: hop.uri.clone(),
-            method: hop.message.method.clone(),
-            request: headers,
-            content_length,
-            connection: connection.id,
-            http_version: connection.version().label(),
-            status: response.status(),
-            response: response.headers().clone(),
-        });
-        Ok(response)
+        } = connection.send(&self.client, outgoing).await?;
+        let record = Record {
+            connected_s: self.seconds_at(connected),
+            first_byte_s: self.elapsed_s(),
+            exchange: Exchange {
+                uri: parsed.uri,
+                method: parts.method,
+                request: parts.headers,
+                content_length,
+                connection: connection.id,
+                http_version: connection.version().label(),
+                status: response.status(),
+                response: response.headers().clone(),
+            },
+        };
+        Ok(Exchanged { response, record })
     }
 
-    /// The header fields for the server of `hop`, with credentials and cookies.
-    pub(super) fn fields(&self, hop: &Hop) -> HeaderMap {
+    /// The header fields for ranges of the object of `job`, with credentials and cookies.
+    pub(super) fn fields(&self, job: &Job) -> HeaderMap {
         let config = self.client.config();
-        let mut headers = hop.message.headers.clone();
-        let credentials = hop.message.credentials.as_ref();
-        let credentials = credentials.or_else(|| config.credentials.get(hop.origin.host()));
-        if let Some(credentials) = credentials
-            && !headers.contains_key(AUTHORIZATION)
-        {
-            headers.insert(AUTHORIZATION, credentials.value().clone());
-        }
+        let First { uri, message, .. } = &job.first;
+        let mut headers = message.headers.clone();
+        let own = message.credentials.as_ref();
+        layers::authorize(own, &config.credentials, uri, &mut headers);
         if let Some(jar) = &config.cookies
-            && let Some(value) = jar.field(&hop.uri, headers.get(COOKIE))
+            && let Some(value) = jar.field(uri, headers.get(COOKIE))
         {
             headers.insert(COOKIE, value);
-        }
-        if config.decompress && !headers.contains_key(ACCEPT_ENCODING) {
-            headers.insert(ACCEPT_ENCODING, ACCEPTED);
         }
         headers
     }
 }
 
-/// The longest wait for the content of a redirect.
-const IGNORING: Duration = Duration::from_secs(1);
+/// The service below the layers of one object: it sends requests over the connections of a queue, and keeps records.
+#[derive(Clone)]
+struct Sender {
+    queue: Arc<Queue>,
+    pooled: usize,
+    /// The server of the first request.
+    origin: Origin,
+    done: Arc<Mutex<Vec<Record>>>,
+}
 
-/// Reads the short content of a response, so that its connection can be used again.
-async fn ignore(mut download: Download, runtime: &RuntimeHandle) {
-    if download.expected().is_none_or(|bytes| bytes > MAX_IGNORED) {
-        return;
+impl Service<Request<Upload>> for Sender {
+    type Response = Response<Download>;
+    type Error = ClientError;
+    type Future = ResponseFuture<Download>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        Poll::Ready(Ok(()))
     }
-    let reading = async { while let Ok(Some(_)) = download.chunk().await {} };
-    let _ = runtime.timeout(IGNORING, reading).await;
+
+    fn call(&mut self, request: Request<Upload>) -> Self::Future {
+        let Self {
+            queue,
+            pooled,
+            origin,
+            done,
+        } = self.clone();
+        Box::pin(async move {
+            let Exchanged { response, record } = queue.send(pooled, &origin, request).await?;
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push(record);
+            Ok(response)
+        })
+    }
+}
+
+/// A response, and its record.
+struct Exchanged {
+    response: Response<Download>,
+    record: Record,
+}
+
+/// The record of a response.
+struct Record {
+    /// When the connection was open for the request.
+    connected_s: f64,
+    first_byte_s: f64,
+    exchange: Exchange,
+}
+
+/// Adds records to the report of an object, also when its request is dropped.
+struct Log<'a> {
+    done: Arc<Mutex<Vec<Record>>>,
+    object: &'a mut ObjectReport,
+}
+
+impl Drop for Log<'_> {
+    fn drop(&mut self) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in done.drain(..) {
+            let Record {
+                connected_s,
+                first_byte_s,
+                exchange,
+            } = record;
+            let object = &mut *self.object;
+            object.connected_s.get_or_insert(connected_s);
+            object.first_byte_s.get_or_insert(first_byte_s);
+            object.connection = Some(exchange.connection);
+            object.http_version = exchange.http_version;
+            object.status = Some(exchange.status.as_u16());
+            object.exchanges.push(exchange);
+        }
+    }
 }

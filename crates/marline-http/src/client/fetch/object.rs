@@ -11,18 +11,18 @@ use http::header::{
     LOCATION, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
+use http_body::Body as _;
 use marline::Instant;
 
 use super::exchange::Got;
 use super::{FetchOptions, Job, Queue};
-use crate::client::decode::{Incoming, decoded};
 use crate::client::pace::{Pace, SpeedCheck};
 use crate::client::plan::{Planner, SplitPolicy};
 use crate::client::progress::Progress;
 use crate::client::range::{ContentRange, range};
 use crate::client::save::{Piece, Pieces, ResumePoint, Saved, Sink, Validator, Writer};
 use crate::client::split::{self, Outcome, Split, StartedRange, Store};
-use crate::client::{ClientError, Connection, Destination, Download, ObjectReport, file_name};
+use crate::client::{ClientError, Connection, Decoding, Destination, ObjectReport, file_name};
 use crate::runtime::RuntimeHandle;
 
 /// The response to the request for an object's first bytes.
@@ -36,7 +36,7 @@ enum Beginning {
         uri: Uri,
     },
     /// Another response, to be used as it is.
-    Other(Response<Download>),
+    Other(Response<Decoding>),
     /// A response that further ranges cannot be added to.
     Unusable,
 }
@@ -61,7 +61,7 @@ impl Store for Counting {
 impl Queue {
     /// Fetches the object of `job`; the first request is sent on `pooled`.
     pub(super) async fn fetch_one(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &Job,
         object: &mut ObjectReport,
@@ -86,7 +86,7 @@ impl Queue {
             Some(size) if size <= threshold => {
                 return self.fetch_whole(pooled, job, sink, object).await;
             }
-            Some(size) => (size, None, job.hop.uri.clone()),
+            Some(size) => (size, None, job.first.uri.clone()),
             None => match self.begin(pooled, job, threshold, object).await? {
                 Beginning::Range { started, size, uri } => {
                     self.check_size(size)?;
@@ -109,7 +109,14 @@ impl Queue {
             }
             Outcome::Other(answer) => {
                 self.record_response(object, &answer.connection, answer.response.status());
-                self.receive(job, answer.response, None, sink, object).await
+                self.receive(
+                    job,
+                    answer.response.map(Decoding::plain),
+                    None,
+                    sink,
+                    object,
+                )
+                .await
             }
             Outcome::Whole => self.fetch_whole(pooled, job, sink, object).await,
         }
@@ -117,14 +124,14 @@ impl Queue {
 
     /// Fetches the object, or the missing part of it, in one response.
     async fn fetch_whole(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &Job,
         mut sink: Sink,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
         let mut headers = HeaderMap::new();
-        let may_resume = job.hop.message.method == Method::GET && !self.asks_for_ranges(job);
+        let may_resume = job.first.message.method == Method::GET && !self.asks_for_ranges(job);
         let resumed_from = sink.resume_point().filter(|_| may_resume);
         if let Some(point) = &resumed_from {
             request_rest(&mut headers, point);
@@ -164,8 +171,8 @@ impl Queue {
         let may_split = self.pool.is_none()
             && self.pooled_connections.len() > 1
             && sink.takes_pieces()
-            && job.hop.message.method == Method::GET
-            && job.hop.message.upload.is_none()
+            && job.first.message.method == Method::GET
+            && job.first.message.upload.is_none()
             && !self.client.config().decompress
             && !self.options.heads
             && !self.asks_for_ranges(job);
@@ -174,12 +181,12 @@ impl Queue {
 
     /// Whether the user requests ranges with a header field.
     fn asks_for_ranges(&self, job: &Job) -> bool {
-        job.hop.message.headers.contains_key(RANGE)
+        job.first.message.headers.contains_key(RANGE)
     }
 
     /// Requests the first bytes of an object, to learn its size.
     async fn begin(
-        &self,
+        self: &Arc<Self>,
         pooled: usize,
         job: &Job,
         bytes: u64,
@@ -206,11 +213,14 @@ impl Queue {
         if validator.is_none() && end < size {
             return Ok(Beginning::Unusable);
         }
+        let Some(download) = response.into_body().into_plain() else {
+            return Ok(Beginning::Unusable);
+        };
         let started = StartedRange {
             pooled,
             asked,
             at: self.client.runtime().now(),
-            download: response.into_body(),
+            download,
             end,
             validator,
         };
@@ -241,7 +251,7 @@ impl Queue {
             client: Arc::clone(&self.client),
             pooled_connections: self.pooled_connections.clone(),
             uri,
-            headers: self.fields(&job.hop),
+            headers: self.fields(job),
             size,
             ranges: self.options.ranges,
             store: Box::new(Counting {
@@ -297,17 +307,13 @@ impl Queue {
     async fn receive(
         &self,
         job: &Job,
-        response: Response<Download>,
+        response: Response<Decoding>,
         resumed_from: Option<&ResumePoint>,
         mut sink: Sink,
         object: &mut ObjectReport,
     ) -> Result<(), ClientError> {
-        let response = match self.client.config().decompress {
-            true => decoded(response).await,
-            false => response.map(Incoming::Plain),
-        };
         let (parts, mut download) = response.into_parts();
-        if parts.status == StatusCode::NOT_MODIFIED && is_conditional(&job.hop.message.headers) {
+        if parts.status == StatusCode::NOT_MODIFIED && is_conditional(&job.first.message.headers) {
             sink.discard_content();
         } else if !parts.status.is_success() {
             object.error = Some(explain_status(parts.status, &parts.headers));
@@ -319,7 +325,7 @@ impl Queue {
             }
         } else if let (StatusCode::PARTIAL_CONTENT, Some(point)) = (parts.status, resumed_from) {
             let length = length_of_rest(&parts.headers, point)?;
-            if let Incoming::Plain(download) = &mut download {
+            if let Some(download) = download.plain_mut() {
                 download.expect(length)?;
             }
         } else if parts.status == StatusCode::PARTIAL_CONTENT && !self.asks_for_ranges(job) {
@@ -328,13 +334,13 @@ impl Queue {
         } else {
             sink.start_over(Validator::of(&parts.headers))?;
         }
-        let announced = download.expected();
+        let announced = download.size_hint().exact();
         if let Some(expected) = announced {
             self.check_size(sink.len().saturating_add(expected))?;
         }
         let expected = announced.unwrap_or(0);
         self.progress.expected.fetch_add(expected, Relaxed);
-        if let (Some(pipe), Some(expected)) = (&job.pipe, download.expected()) {
+        if let (Some(pipe), Some(expected)) = (&job.pipe, announced) {
             pipe.on_size(expected);
         }
         let len = sink.len();
@@ -355,7 +361,7 @@ impl Queue {
     async fn copy(
         &self,
         job: &Job,
-        download: &mut Incoming,
+        download: &mut Decoding,
         writer: &Writer<Sink>,
         mut len: u64,
         object: &mut ObjectReport,
@@ -390,7 +396,7 @@ impl Queue {
 
 /// The next bytes, unless they are too slow.
 async fn next_in_time(
-    download: &mut Incoming,
+    download: &mut Decoding,
     speed: &mut SpeedCheck,
     runtime: &RuntimeHandle,
 ) -> Result<Option<Bytes>, ClientError> {

@@ -1,17 +1,17 @@
-//! Connections to servers that redirects name.
+//! Connections to many origins.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::client::pooled::PooledConnection;
-use crate::client::{Client, Connection, Origin};
+use super::pooled::PooledConnection;
+use super::{Client, Connection, Origin};
 use crate::limits::MAX_POOLS;
 
-/// One pooled connection to each origin that is not among those of the targets.
+/// One pooled connection to each origin.
 #[derive(Default)]
-pub(super) struct Elsewhere(Mutex<HashMap<Origin, Arc<PooledConnection>>>);
+pub(super) struct Origins(Mutex<HashMap<Origin, Arc<PooledConnection>>>);
 
-impl Elsewhere {
+impl Origins {
     /// The connection to `origin`.
     pub(super) fn to(&self, client: &Client, origin: &Origin) -> Arc<PooledConnection> {
         let mut known = self.known();
