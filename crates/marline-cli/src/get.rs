@@ -19,7 +19,8 @@ mod transfer;
 mod verbose;
 mod write_out;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,10 +112,12 @@ async fn fetch(arguments: Arguments) -> Result<(), Failure> {
     let client = Arc::new(client);
     let progress = Arc::new(Progress::default());
     let started = TokioRuntime::current().map_or(Duration::ZERO, |runtime| runtime.unix_time());
+    // One for all waits, so that no signal in between is lost.
+    let mut interruption = pin!(interrupted());
     let report = tokio::select! {
         report = client.fetch(targets, options, &progress) => report,
         () = progress::show(Arc::clone(&progress), count, arguments.prints_progress()) => return Err(Failure::Reported),
-        () = interrupted() => {
+        () = &mut interruption => {
             let kept = if arguments.resumes() { "kept for -C -" } else { "removed" };
             return Err(Failure::Failed(format!("interrupted; partial files are {kept}")));
         }
@@ -149,7 +152,10 @@ async fn fetch(arguments: Arguments) -> Result<(), Failure> {
         print_json(&report)?;
     }
     if let Some(format) = &arguments.write_out {
-        write_out(format, &report)?;
+        tokio::select! {
+            written = write_out(format, &report) => written?,
+            () = &mut interruption => return Err(Failure::Failed("interrupted".to_owned())),
+        }
     }
     match curl::status_of(&report) {
         0 => Ok(()),
@@ -212,11 +218,15 @@ fn dump_headers(path: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 /// Prints what `-w` asks for.
-fn write_out(format: &str, report: &Report) -> Result<(), Failure> {
+async fn write_out(format: &str, report: &Report) -> Result<(), Failure> {
     let template = match format.strip_prefix('@') {
         None => format.to_owned(),
         Some(name) => {
-            let read = file::read_input_text(Path::new(name), file::MAX_SMALL);
+            // A pipe may stay silent.
+            let path = PathBuf::from(name);
+            let read = move || file::read_input_text(&path, file::MAX_SMALL);
+            let read = tokio::task::spawn_blocking(read).await;
+            let read = read.unwrap_or_else(|error| Err(std::io::Error::other(error)));
             read.map_err(|error| {
                 print_message(&format!("cannot read {name}: {error}"));
                 Failure::Status(curl::READ_ERROR)
@@ -253,7 +263,12 @@ fn print_failures(report: &Report) {
                 }
             }
             (Some(failure), _) => {
-                print_message(&format!("{}: {failure}; {}", object.url, advice(failure)));
+                let text = failure.to_string();
+                // Errors of the URL begin with it.
+                let text = text
+                    .strip_prefix(&format!("{}: ", object.url))
+                    .unwrap_or(&text);
+                print_message(&format!("{}: {text}; {}", object.url, advice(failure)));
             }
             (None, Some(error)) => print_message(&format!("{}: {error}", object.url)),
             (None, None) => {}

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -16,11 +17,16 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error with its cause, which hyper's message does not contain.
 pub(crate) fn with_source(error: hyper::Error) -> BoxError {
+    with_shared_source(Arc::new(error))
+}
+
+/// The same for an error that others have, too.
+pub(crate) fn with_shared_source(error: Arc<hyper::Error>) -> BoxError {
     WithSource(error).into()
 }
 
 #[derive(Debug)]
-struct WithSource(hyper::Error);
+struct WithSource(Arc<hyper::Error>);
 
 impl fmt::Display for WithSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

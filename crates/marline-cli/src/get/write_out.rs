@@ -184,6 +184,11 @@ impl Object<'_> {
                 let file = object.file.as_ref();
                 Text(file.map_or_else(String::new, |file| file.display().to_string()))
             }
+            "certs" => Text(connection.map_or_else(String::new, |one| one.certificates.to_pem())),
+            "num_certs" => {
+                Count(connection.map_or(0, |one| one.certificates.as_slice().len() as u64))
+            }
+            "curl_version" => Text(concat!("marline/", env!("CARGO_PKG_VERSION")).to_owned()),
             "ssl_verify_result" | "proxy_ssl_verify_result" => Count(0),
             "exitcode" => Count(curl::status_of_object(object).into()),
             "errormsg" => Text(object.error.clone().unwrap_or_default()),
@@ -216,8 +221,10 @@ impl Object<'_> {
 }
 
 /// The variables of `%{json}`.
-const VARIABLES: [&str; 38] = [
+const VARIABLES: [&str; 41] = [
+    "certs",
     "content_type",
+    "curl_version",
     "errormsg",
     "exitcode",
     "filename_effective",
@@ -228,6 +235,7 @@ const VARIABLES: [&str; 38] = [
     "local_ip",
     "local_port",
     "method",
+    "num_certs",
     "num_connects",
     "num_headers",
     "num_redirects",

@@ -233,6 +233,7 @@ fn redirects_are_followed_and_other_servers_get_no_credentials() {
         Some("/loop") => answer("302 Found", &["location: loop"], b"moved"),
         Some("/away") => answer("307 Temporary Redirect", &[&location], b""),
         Some("/post") => answer("303 See Other", &["location: /done"], b""),
+        Some("/moved") => answer("301 Moved Permanently", &["location: /done"], b""),
         _ => answer("200 OK", &[], b"here"),
     });
     let post = server.url("/post");
@@ -244,6 +245,15 @@ fn redirects_are_followed_and_other_servers_get_no_credentials() {
         (second.line.as_str(), second.content.len()),
         ("GET /done HTTP/1.1", 0)
     );
+    // As curl does, another method keeps its name, and loses content of -d where POST does.
+    let moved = server.url("/moved");
+    for (more, content) in [(&[][..], &b""[..]), (&["--post301"], b"a=b")] {
+        run(&[&["get", "-L", "-X", "PUT", "-d", "a=b", &moved], more].concat());
+        assert_eq!(server.next().content, b"a=b");
+        let second = server.next();
+        assert_eq!(second.line, "PUT /done HTTP/1.1");
+        assert_eq!(second.content, content, "{more:?}");
+    }
     let away = server.url("/away");
     let get = ["get", "-L", &away, "-u", "me:secret", "-H", "Cookie: a=b"];
     for (more, keeps) in [(&[][..], false), (&["--location-trusted"], true)] {
@@ -261,6 +271,40 @@ fn redirects_are_followed_and_other_servers_get_no_credentials() {
         &["3 redirects"],
     );
     fails(&["get", &looping, "--fail"], 22, &["302"]);
+    let output = run(&["get", "--proto", "=https", &looping]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(message.matches(&looping).count(), 1, "{message}");
+}
+
+/// While `get` waits for the text of `-w`, a signal ends it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_for_write_out_that_stays_silent_does_not_keep_the_command() {
+    let server = Scripted::start(ok);
+    let directory = TempDir::new().unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let format = format!("@{}", text(&pipe));
+    let mut get = marline(&["get", &server.url("/"), "-w", &format])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut content = [0; 4];
+    get.stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut content)
+        .unwrap();
+    assert_eq!(&content, b"done");
+    // Opened by the command, and by nobody who writes: the pipe opens when both ends do.
+    let _silent = fs::File::options().write(true).open(&pipe).unwrap();
+    let kill = std::process::Command::new("kill")
+        .arg(get.id().to_string())
+        .status();
+    assert!(kill.unwrap().success());
+    assert!(!get.wait().unwrap().success());
 }
 
 #[test]

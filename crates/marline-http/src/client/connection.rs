@@ -3,6 +3,7 @@
 mod authority;
 mod bounded;
 mod bundles;
+mod end;
 mod http3;
 mod paths;
 mod quic;
@@ -19,19 +20,21 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
 use marline_h3::{ErrorCode, Protocol};
+use rustls::pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::sync::Mutex;
 
+use self::end::End;
 pub(super) use self::http3::Http3Content;
 use self::paths::PathLog;
 pub(super) use self::quic::QuicClient;
 pub(super) use self::tcp::TcpClient;
-use super::report::{ConnectionReport, PathReport};
+use super::report::{ConnectionReport, PathReport, ServerCertificates};
 use super::response::{Content, Download};
 use super::stall::Activity;
 use super::target::Origin;
 use super::{ClientError, HttpProxy, HttpVersion};
-use crate::body::{Body, BoxError, with_source};
+use crate::body::{Body, BoxError};
 use crate::header;
 use crate::http3::{RequestStream, Session};
 use crate::interim;
@@ -49,6 +52,8 @@ pub struct Connection {
     local: SocketAddr,
     remote: SocketAddr,
     sender: Sender,
+    /// The certificates of the server, its own first, if it is over TLS and TCP.
+    certificates: Vec<CertificateDer<'static>>,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,
     /// The proxy that reads its requests.
@@ -61,8 +66,14 @@ pub struct Connection {
 pub(crate) struct OpenStream(RequestStream<marline::Connection>);
 
 enum Sender {
-    Http1(Mutex<http1::SendRequest<Body>>),
-    Http2(http2::SendRequest<Body>),
+    Http1 {
+        sender: Mutex<http1::SendRequest<Body>>,
+        end: End,
+    },
+    Http2 {
+        sender: http2::SendRequest<Body>,
+        end: End,
+    },
     Http3 {
         session: Session<marline::Connection>,
         quic: marline::Connection,
@@ -78,6 +89,8 @@ struct Opened {
     activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
+    /// The certificates of the server, its own first, if it is over TLS and TCP.
+    certificates: Vec<CertificateDer<'static>>,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,
     /// The proxy that reads its requests.
@@ -98,6 +111,7 @@ impl Connection {
             local: opened.local,
             remote: opened.remote,
             sender: opened.sender,
+            certificates: opened.certificates,
             multipath: opened.multipath,
             proxy: opened.proxy,
             max_header_fields: opened.max_header_fields,
@@ -159,7 +173,7 @@ impl Connection {
     pub(crate) fn try_open(&self) -> Option<OpenStream> {
         match &self.sender {
             Sender::Http3 { session, .. } => RequestStream::try_open(session).map(OpenStream),
-            Sender::Http1(_) | Sender::Http2(_) => None,
+            Sender::Http1 { .. } | Sender::Http2 { .. } => None,
         }
     }
 
@@ -218,7 +232,7 @@ impl Connection {
         }
         let is_safe = request.method().is_safe();
         match &self.sender {
-            Sender::Http1(sender) => {
+            Sender::Http1 { sender, end } => {
                 // HTTP/1.1 has the host in a header field, and for a server only the path in the request line.
                 match &self.proxy {
                     Some(proxy) => proxy.authorize(&mut request),
@@ -233,17 +247,19 @@ impl Connection {
                 }
                 interim::report_over_http1(&mut request);
                 let mut sender = sender.lock().await;
-                sender.ready().await.map_err(with_source)?;
+                let explain = |error| end.explain(error);
+                sender.ready().await.map_err(explain)?;
                 let response = sender.send_request(request);
-                Ok(response.await.map_err(with_source)?.map(Content::Hyper))
+                Ok(response.await.map_err(explain)?.map(Content::Hyper))
             }
-            Sender::Http2(sender) => {
+            Sender::Http2 { sender, end } => {
                 authority::put(&mut request, host);
                 *request.version_mut() = Version::HTTP_2;
                 let mut sender = sender.clone();
-                sender.ready().await.map_err(with_source)?;
+                let explain = |error| end.explain(error);
+                sender.ready().await.map_err(explain)?;
                 let response = sender.send_request(request);
-                Ok(response.await.map_err(with_source)?.map(Content::Hyper))
+                Ok(response.await.map_err(explain)?.map(Content::Hyper))
             }
             Sender::Http3 { session, quic, .. } => {
                 // Early data can be replayed by an attacker (RFC 8470 section 2).
@@ -263,8 +279,10 @@ impl Connection {
     /// Whether no more requests can be sent.
     pub fn is_closed(&self) -> bool {
         match &self.sender {
-            Sender::Http1(sender) => sender.try_lock().is_ok_and(|sender| sender.is_closed()),
-            Sender::Http2(sender) => sender.is_closed(),
+            Sender::Http1 { sender, .. } => {
+                sender.try_lock().is_ok_and(|sender| sender.is_closed())
+            }
+            Sender::Http2 { sender, .. } => sender.is_closed(),
             Sender::Http3 { session, quic, .. } => {
                 session.is_ending() || quic.close_reason().is_some()
             }
@@ -348,6 +366,10 @@ impl Connection {
             peer_packets_missing: stats.as_ref().map(|stats| stats.peer_packets_missing()),
             multipath: self.is_multipath(),
             mptcp_subflows: self.subflows(),
+            certificates: ServerCertificates::new(match self.quic() {
+                Some(quic) => quic.peer_certificates().unwrap_or_default(),
+                None => self.certificates.clone(),
+            }),
             packets_lost_observed: stats.map(|stats| stats.packets_lost()),
             paths,
         }

@@ -75,7 +75,9 @@ pub(crate) use self::pooled::{Answer, PooledConnection};
 pub use self::progress::Progress;
 pub use self::proxies::{HttpProxy, NoProxy, Proxies, ProxyError};
 pub use self::redirect::{Redirects, WithoutUser, without_user};
-pub use self::report::{ConnectionReport, Exchange, ObjectReport, PathReport, Report};
+pub use self::report::{
+    ConnectionReport, Exchange, ObjectReport, PathReport, Report, ServerCertificates,
+};
 pub use self::response::Download;
 pub use self::retry::Retry;
 pub use self::split::Ranges;

@@ -1,10 +1,14 @@
 //! Reports of fetches. The names of the JSON keys are a stable interface.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, Method, StatusCode, Uri};
+use rustls::pki_types::CertificateDer;
 use serde::Serialize;
 
 use super::ClientError;
@@ -179,8 +183,48 @@ pub struct ConnectionReport {
     /// Its subflows at the end, if it is over Multipath TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mptcp_subflows: Option<u32>,
+    /// The certificates of the server; none after resumption.
+    #[serde(skip)]
+    pub certificates: ServerCertificates,
     /// Its paths, including those that are closed.
     pub paths: Vec<PathReport>,
+}
+
+/// The certificates that a server has presented, its own first. Only their number is printed: reports stay short, and equal where
+/// keys are made anew.
+#[derive(Clone, Default)]
+pub struct ServerCertificates(Vec<CertificateDer<'static>>);
+
+impl ServerCertificates {
+    pub(super) fn new(certificates: Vec<CertificateDer<'static>>) -> Self {
+        Self(certificates)
+    }
+
+    /// The certificates, in DER.
+    pub fn as_slice(&self) -> &[CertificateDer<'static>] {
+        &self.0
+    }
+
+    /// The certificates in PEM (RFC 7468).
+    pub fn to_pem(&self) -> String {
+        let mut text = String::new();
+        for certificate in &self.0 {
+            text.push_str("-----BEGIN CERTIFICATE-----\n");
+            let encoded = STANDARD.encode(certificate);
+            for line in encoded.as_bytes().chunks(64) {
+                text.push_str(&String::from_utf8_lossy(line));
+                text.push('\n');
+            }
+            text.push_str("-----END CERTIFICATE-----\n");
+        }
+        text
+    }
+}
+
+impl fmt::Debug for ServerCertificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} certificates", self.0.len())
+    }
 }
 
 /// One path of a connection.

@@ -121,6 +121,7 @@ fn connection(id: u64) -> ConnectionReport {
         peer_packets_missing: None,
         multipath: false,
         mptcp_subflows: None,
+        certificates: Default::default(),
         paths: vec![PathReport {
             id: 0,
             local: address,

@@ -274,6 +274,7 @@ impl QuicClient {
                 paths,
             },
             remote,
+            certificates: Vec::new(),
             multipath: None,
             proxy: None,
             max_header_fields: self.max_header_fields,

@@ -8,12 +8,13 @@ use std::time::Duration;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::client::danger::ServerCertVerifier;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::bounded::Bounded;
+use super::end::End;
 use super::{Connection, Opened, Sender};
 use crate::body::BoxError;
 use crate::client::stall::Activity;
@@ -52,6 +53,7 @@ pub(in crate::client) struct TcpClient {
 struct Begun {
     version: HttpVersion,
     sender: Sender,
+    certificates: Vec<CertificateDer<'static>>,
 }
 
 #[cfg(unix)]
@@ -123,6 +125,7 @@ impl TcpClient {
                     .speak(self.version, origin, Box::new(dial()), &activity)
                     .await?,
                 transport: Duration::ZERO,
+                certificates: Vec::new(),
                 activity,
                 local: remote,
                 remote,
@@ -161,6 +164,7 @@ impl TcpClient {
             let opened = Opened {
                 transport: self.runtime.now().saturating_since(start),
                 sender: begun.sender,
+                certificates: begun.certificates,
                 activity,
                 local: remote,
                 remote,
@@ -212,6 +216,7 @@ impl TcpClient {
         let opened = Opened {
             transport,
             sender: begun.sender,
+            certificates: begun.certificates,
             activity,
             local,
             remote,
@@ -245,13 +250,23 @@ impl TcpClient {
         let Some(tls) = &self.tls else {
             let sender = self.speak(self.version, origin, stream, activity).await?;
             let version = self.version;
-            return Ok(Begun { version, sender });
+            return Ok(Begun {
+                version,
+                sender,
+                certificates: Vec::new(),
+            });
         };
         let stream = self.encrypt(tls, origin, remote, stream).await?;
         let version = self.negotiated(origin, &stream)?;
+        let certificates = stream.get_ref().1.peer_certificates();
+        let certificates = certificates.unwrap_or_default().to_vec();
         let stream = Box::new(stream);
         let sender = self.speak(version, origin, stream, activity).await?;
-        Ok(Begun { version, sender })
+        Ok(Begun {
+            version,
+            sender,
+            certificates,
+        })
     }
 
     /// Begins TLS on a connection, or on a tunnel.
@@ -306,9 +321,9 @@ impl TcpClient {
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;
-            // Errors of the connection are returned by its requests.
-            tokio::spawn(connection);
-            Ok(Sender::Http2(sender))
+            let end = End::default();
+            tokio::spawn(end.clone().keep(connection));
+            Ok(Sender::Http2 { sender, end })
         } else {
             let (sender, connection) = http1::Builder::new()
                 .max_buf_size(self.max_header_bytes as usize)
@@ -316,8 +331,10 @@ impl TcpClient {
                 .handshake(stream)
                 .await
                 .map_err(|error| self.wrong_protocol(origin, error.into()))?;
-            tokio::spawn(connection);
-            Ok(Sender::Http1(Mutex::new(sender)))
+            let end = End::default();
+            tokio::spawn(end.clone().keep(connection));
+            let sender = Mutex::new(sender);
+            Ok(Sender::Http1 { sender, end })
         }
     }
 

@@ -275,6 +275,7 @@ impl Connections {
                 peer_packets_missing: None,
                 multipath: false,
                 mptcp_subflows: None,
+                certificates: Default::default(),
                 paths: vec![PathReport {
                     id: 0,
                     // Browsers do not report it.

@@ -22,6 +22,7 @@ fn connection(id: u64, sent: u64, missing: u64) -> ConnectionReport {
         peer_packets_missing: Some(missing),
         multipath: false,
         mptcp_subflows: None,
+        certificates: Default::default(),
         paths: Vec::new(),
     }
 }
