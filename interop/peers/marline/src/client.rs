@@ -15,7 +15,6 @@ use peer_kit::tls::{self, TrustAny};
 use peer_kit::{ClientArgs, Outcome, multipath};
 use tokio::time::timeout;
 
-use crate::h3_transport;
 use crate::paths::{self, Paths};
 
 /// A reserved version (RFC 9000, section 15), which triggers version negotiation.
@@ -56,8 +55,8 @@ pub(crate) async fn run(args: &ClientArgs) -> Outcome {
 }
 
 impl Stack for Marline<'_> {
-    type Transport = h3_transport::Connection;
-    type Opener = h3_transport::Opener;
+    type Transport = marline_h3_quic::Connection;
+    type Opener = marline_h3_quic::Opener;
 
     async fn connect(&self, early: bool) -> Result<Link<Self::Transport>, ConnectError> {
         let mut connecting = self
@@ -90,12 +89,12 @@ impl Marline<'_> {
         &self,
         connection: Connection,
         early: Option<EarlyAccepted>,
-    ) -> Link<h3_transport::Connection> {
+    ) -> Link<marline_h3_quic::Connection> {
         let endpoint = self.endpoint.clone();
         let server = self.args.server;
         let (keys, paths) = (connection.clone(), connection.clone());
         Link {
-            transport: h3_transport::Connection::new(connection),
+            transport: marline_h3_quic::Connection::new(connection),
             early,
             update_keys: Box::new(move || {
                 let keys = keys.clone();

@@ -1,7 +1,6 @@
 //! marline as an interop peer.
 
 mod client;
-mod h3_transport;
 mod paths;
 mod server;
 
