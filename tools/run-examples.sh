@@ -36,4 +36,6 @@ for http in 3 2; do
 done
 $examples/client "$address/hello/you" --insecure | grep '^hello you$' >/dev/null
 
-echo 'examples: 5 passed, 0 failed'
+$examples/tonic | tr '\n' , | grep '^hello you,who is it?,you said one,you said two,$' >/dev/null
+
+echo 'examples: 6 passed, 0 failed'
