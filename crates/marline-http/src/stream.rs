@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use crate::body::{Body, BoxError};
 use crate::limits;
 
-/// A byte stream of any kind. One type for all keeps one copy of hyper's client for all.
+/// A byte stream of any kind. One type for all keeps one copy of hyper and h2 for all.
 pub(crate) type AnyStream = Box<dyn ByteStream>;
 
 /// Reads and writes bytes.

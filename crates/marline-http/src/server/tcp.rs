@@ -28,7 +28,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -62,6 +62,7 @@ use super::{Context, ServerLimits, TlsClient};
 use crate::body::Body;
 use crate::log::Level;
 use crate::log::messages::{self, Frequent};
+use crate::stream::AnyStream;
 use crate::{header, limits};
 
 /// The response to cleartext HTTP where TLS is expected.
@@ -286,9 +287,9 @@ impl ClientConnection {
                 Some(b"h2") => Version::HTTP_2,
                 _ => Version::HTTP_11,
             };
-            self.serve_http(stream, version).await
+            self.serve_http(Box::new(stream), version).await
         } else if self.context.protocols.cleartext {
-            self.serve_http(stream, Version::HTTP_11).await
+            self.serve_http(Box::new(stream), Version::HTTP_11).await
         } else {
             let recorder = self.recorder();
             let record = unreadable(&self.context, &recorder, Version::HTTP_11);
@@ -344,7 +345,7 @@ impl ClientConnection {
         };
         let begin = Bytes::copy_from_slice(&begin[..read]);
         let stream = self.socket(stream, begin, close);
-        self.serve_http(stream, version).await
+        self.serve_http(Box::new(stream), version).await
     }
 
     /// The recorder of its requests.
@@ -364,10 +365,7 @@ impl ClientConnection {
 
     /// Serves `version` over a stream whose handshake, if any, is complete. Returns the time for which a client that has everything
     /// may send nothing before the connection is closed.
-    pub(super) async fn serve_http<S>(self, stream: S, version: Version) -> Duration
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    pub(super) async fn serve_http(self, stream: AnyStream, version: Version) -> Duration {
         let recorder = self.recorder();
         let Self {
             context,

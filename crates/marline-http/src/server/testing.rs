@@ -99,7 +99,7 @@ pub async fn serve_stream<S>(
         tls: None,
         context,
     };
-    let mut serving = pin!(connection.serve_http(stream, version));
+    let mut serving = pin!(connection.serve_http(Box::new(stream), version));
     tokio::select! {
         biased;
         _ = stopping.wait_for(|stopping| *stopping) => stop.stop(),
