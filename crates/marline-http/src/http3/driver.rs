@@ -135,16 +135,26 @@ impl<C: QuicTransport> Driver<C> {
             }
         }
         // Afterwards, as it may remove streams: each must have been read until nothing was left.
-        self.on_events();
-        Ok(())
+        self.on_events()
     }
 
-    fn on_events(&mut self) {
+    fn on_events(&mut self) -> Result<(), Failure> {
         let events: VecDeque<_> = self
             .session
             .with(|state| std::iter::from_fn(|| state.http3.poll_event()).collect());
         for event in events {
             match event {
+                // RFC 9297, section 2.1.1. QUIC knows the peer's limit before its streams.
+                Event::Settings(settings)
+                    if settings.h3_datagram
+                        && self.session.transport().max_datagram_len().is_none() =>
+                {
+                    let error = Error::new(
+                        ErrorCode::SETTINGS_ERROR,
+                        "SETTINGS_H3_DATAGRAM without the transport parameter max_datagram_frame_size",
+                    );
+                    return Err(error.into());
+                }
                 Event::Readable(id) => {
                     let reader = self.session.with(|state| state.take_reader(id));
                     reader.into_iter().for_each(Waker::wake);
@@ -164,6 +174,7 @@ impl<C: QuicTransport> Driver<C> {
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// Writes on this end's unidirectional streams; pending until all is written.

@@ -24,6 +24,8 @@ struct Choice {
     place: Option<Place>,
     modified: Option<Modified>,
     looked_at: Option<LookedAt>,
+    /// Whether metadata was asked for before.
+    is_asked: bool,
 }
 
 /// A file that was opened for its metadata. `ServeDir` asks for these first, and opens the same path then.
@@ -64,6 +66,11 @@ impl Chosen {
 
     fn replace(&self, place: Option<Place>) {
         self.lock().place = place;
+    }
+
+    /// Whether these are the first metadata that `ServeDir` asks for: those of the path of the request, which may be a directory.
+    pub(super) fn is_first(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_asked, true)
     }
 
     /// Keeps what was opened for its metadata.

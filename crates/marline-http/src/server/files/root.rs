@@ -321,8 +321,13 @@ impl Backend for Root {
         let path = actual(&path);
         let opened = Self::open_anywhere(Arc::clone(&self.inner), path.clone());
         let chosen = self.chosen.clone();
+        let is_first = chosen.is_first();
         Box::pin(async move {
             let opened = opened.await?;
+            // One whose name is that of a variant or of an index, for HEAD.
+            if opened.metadata.is_dir() && !is_first {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             let state = State::of(&opened.metadata);
             chosen.found(&opened.metadata);
             chosen.look_at(path, opened);

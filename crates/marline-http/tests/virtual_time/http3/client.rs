@@ -9,7 +9,8 @@ use marline_http::limits;
 use marline_sim::Host;
 
 use super::peer::{
-    answer_once_each, answer_with, close_with, data, flood_with, frame, headers, open_streams,
+    announce_datagrams, answer_once_each, answer_with, close_with, data, flood_with, frame,
+    headers, open_streams,
 };
 use crate::setup::{client, run};
 
@@ -80,6 +81,16 @@ fn a_server_that_violates_http_3_is_named() {
     assert_failed(&object, "DATA before a header section");
     let object = fetch(&[headers(OK), frame(FrameType::PUSH_PROMISE, &[0])]);
     assert_failed(&object, "a push, and none was allowed");
+}
+
+/// RFC 9297, section 2.1.1.
+#[test]
+fn a_server_with_http_datagrams_without_those_of_quic_is_named() {
+    let object = fetch_from(announce_datagrams);
+    assert_failed(
+        &object,
+        "SETTINGS_H3_DATAGRAM without the transport parameter",
+    );
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
-use marline::{Connection, ConnectionError, Endpoint, EndpointConfig, Runtime, tls};
+use marline::{
+    Connection, ConnectionError, Endpoint, EndpointConfig, Runtime, TransportConfig, tls,
+};
 use marline_h3::frame::FrameType;
 use marline_h3::qpack::{Encoder, EncoderLimits, FieldRef};
 use marline_h3::{Config, ErrorCode, Side, StreamEvent, StreamId};
@@ -17,6 +19,9 @@ use crate::setup::PORT;
 
 /// The beginning of a control stream: its type, and empty SETTINGS.
 pub(crate) const CONTROL: &[u8] = &[0x00, 0x04, 0x00];
+
+/// The same with SETTINGS_H3_DATAGRAM.
+pub(crate) const CONTROL_WITH_DATAGRAMS: &[u8] = &[0x00, 0x04, 0x02, 0x33, 0x01];
 
 /// A frame; payloads are shorter than 2^14 bytes.
 pub(crate) fn frame(kind: FrameType, payload: &[u8]) -> Vec<u8> {
@@ -202,12 +207,33 @@ pub(crate) fn open_streams(host: &Host, number: u64) -> SocketAddr {
     host.at(PORT)
 }
 
+/// Listens on `host` without datagrams of QUIC, and announces those of HTTP.
+pub(crate) fn announce_datagrams(host: &Host) -> SocketAddr {
+    let transport = TransportConfig {
+        datagram_receive_buffer: None,
+        ..TransportConfig::default()
+    };
+    let endpoint = listen_with(host, transport);
+    host.run(async move {
+        let quic = endpoint.accept().await.unwrap().await.unwrap();
+        let mut control = quic.open_uni().await.unwrap();
+        control.write_all(CONTROL_WITH_DATAGRAMS).await.unwrap();
+        quic.closed().await;
+    });
+    host.at(PORT)
+}
+
 fn listen(host: &Host) -> Endpoint {
+    listen_with(host, TransportConfig::default())
+}
+
+fn listen_with(host: &Host, transport: TransportConfig) -> Endpoint {
     let runtime: Arc<dyn Runtime> = Arc::new(host.clone());
     let identity = rcgen::generate_simple_self_signed(vec!["example.test".into()]).unwrap();
     let chain = vec![identity.cert.into()];
     let key = PrivatePkcs8KeyDer::from(identity.signing_key.serialize_der()).into();
-    let config = tls::server_config(chain, key, &[b"h3"]).unwrap();
+    let mut config = tls::server_config(chain, key, &[b"h3"]).unwrap();
+    config.transport = Arc::new(transport);
     let socket = runtime.bind(([0, 0, 0, 0], PORT).into()).unwrap();
     let settings = EndpointConfig::from_seed([7; 32]);
     Endpoint::new(settings, Some(config), socket, runtime).unwrap()

@@ -21,8 +21,8 @@ use marline_sim::Host;
 use tower::util::BoxCloneSyncService;
 
 use super::peer::{
-    Answer, CONTROL, closed_with, connect, data, exchange, frame, headers, read_answer, request,
-    response,
+    Answer, CONTROL, CONTROL_WITH_DATAGRAMS, closed_with, connect, data, exchange, frame, headers,
+    read_answer, request, response,
 };
 use crate::setup::{Serving, client, client_of, object, run, serve, serve_site};
 
@@ -293,6 +293,28 @@ fn violations_close_the_connection_with_their_code() {
         closed_with(&peer.connection).await
     });
     assert_eq!(closed, ErrorCode::FRAME_UNEXPECTED);
+}
+
+/// RFC 9297, section 2.1.1.
+#[test]
+fn http_datagrams_without_those_of_quic_are_refused() {
+    let closed = run(async move |network| {
+        let Serving { address, .. } = serve_site(&network.servers[0], echo()).await;
+        let transport = TransportConfig {
+            datagram_receive_buffer: None,
+            ..TransportConfig::default()
+        };
+        let client = client_of(&network.client, [], transport);
+        let connection = connect(&client, address).await.unwrap();
+        let _stream = send_uni(&connection, CONTROL_WITH_DATAGRAMS).await;
+        closed_with(&connection).await
+    });
+    assert_eq!(closed, ErrorCode::SETTINGS_ERROR);
+    with_echo(async |peer| {
+        let _stream = send_uni(&peer.connection, CONTROL_WITH_DATAGRAMS).await;
+        let answer = exchange(&peer.connection, &request("GET", "/", &[])).await;
+        assert_eq!(answer, response(200, b""));
+    });
 }
 
 /// RFC 9114, section 6.2.1.

@@ -26,8 +26,8 @@ fn directory() -> tempfile::TempDir {
     ] {
         std::fs::write(directory.path().join(name), content).unwrap();
     }
-    for name in ["sub", "sub/deep", "directory.js.gz"] {
-        std::fs::create_dir(directory.path().join(name)).unwrap();
+    for name in ["sub/deep/index.html", "directory.js.gz", "directory.js.zst"] {
+        std::fs::create_dir_all(directory.path().join(name)).unwrap();
     }
     std::fs::write(directory.path().join("sub/index.html"), "index").unwrap();
     std::fs::write(directory.path().join("sub/deep/a~b_c-d.PNG"), "image").unwrap();
@@ -76,6 +76,7 @@ async fn responses_are_those_of_serve_dir() {
         "/.hidden",
         "/sub",
         "/sub/",
+        "/sub/deep/",
         "/sub/index.html?query",
         "/sub/deep/a~b_c-d.PNG",
         "/missing",
@@ -109,6 +110,41 @@ async fn responses_are_those_of_serve_dir() {
         }
     }
     assert!(answered > 100, "{answered}");
+}
+
+/// RFC 9110, section 9.3.2.
+#[tokio::test]
+async fn head_is_answered_as_get() {
+    let directory = directory();
+    let files = Files(Root::open(directory.path(), false).unwrap());
+    for path in [
+        "/plain.txt",
+        "/large.html",
+        "/variants.css",
+        "/zstd.svg",
+        "/only.json",
+        "/directory.js",
+        "/sub",
+        "/sub/",
+        "/sub/deep/",
+        "/missing",
+    ] {
+        for accepted in [
+            "",
+            "gzip",
+            "gzip;q=1.0, br;q=0.8",
+            "zstd, gzip;q=0.5",
+            "*;q=0.1",
+        ] {
+            let answer = async |method| {
+                let fields = [(ACCEPT_ENCODING, accepted)];
+                let response = files.answer(request(&method, path, &fields)).await;
+                described(response.map(|_| Body::empty())).await
+            };
+            let (head, get) = (answer(Method::HEAD).await, answer(Method::GET).await);
+            assert_eq!(head, get, "{path} {accepted}");
+        }
+    }
 }
 
 #[tokio::test]
