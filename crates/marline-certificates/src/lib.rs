@@ -22,4 +22,5 @@ mod store;
 pub use self::config::{AcmeConfig, AcmeContact, Challenge, SiteAcme, Wanted};
 pub use self::error::CertificateError;
 pub use self::manager::{Certificates, Prepared, PreparedCertificate};
+pub use self::metrics::{CertificateDays, ServedCertificate};
 pub use self::stapling::{KeptStatus, Stapling, kept_status};

@@ -91,10 +91,6 @@ impl Managed {
         &self.wanted.names()[0]
     }
 
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
     /// Whether the last attempt succeeded, if there was one.
     pub(crate) fn last_result(&self) -> Option<bool> {
         self.plan().succeeded
@@ -409,7 +405,7 @@ impl Certificates {
         schedule::draw(&*self.0.runtime)
     }
 
-    pub(crate) fn now(&self) -> Duration {
+    fn now(&self) -> Duration {
         self.0.runtime.unix_time()
     }
 

@@ -18,7 +18,7 @@ use marline::{
     ClientConfig, Endpoint, Instant, Runtime, TlsClientConfig, TokioRuntime,
     default_crypto_provider,
 };
-use marline_certificates::{Stapling, kept_status};
+use marline_certificates::{CertificateDays, ServedCertificate, Stapling, kept_status};
 use marline_http::server::{
     Identity, MetricsSource, Server, ServerConfig, StateDirectory, StatusError, StatusHealth,
     generated,
@@ -463,6 +463,61 @@ async fn anything_but_a_short_response_is_no_status() {
         let problem = served.ask().await.problem.unwrap();
         assert!(problem.contains(expected), "{problem}");
         served.has(ca.path(), NOTHING).await;
+    }
+}
+
+#[tokio::test]
+async fn a_responder_that_failed_is_asked_again_when_the_configuration_is_read_anew() {
+    let ca = authority();
+    let refusal = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+    let identity = identity(ca.path(), answering(refusal.into()).await);
+    let mut served = Served::start(identity.clone(), None).await;
+    let metrics = |served: &Served| {
+        let mut text = String::new();
+        served.stapling.write(&mut text).unwrap();
+        text
+    };
+    served.ask().await;
+    let after_one = metrics(&served);
+    assert!(
+        after_one.contains("\nmarline_ocsp_failures_total 1\n"),
+        "{after_one}"
+    );
+    assert!(after_one.contains("\nmarline_ocsp_staple_seconds{name=\"a.example\"} 0\n"));
+    served.stapling.apply(vec![identity]);
+    while !metrics(&served).contains("\nmarline_ocsp_failures_total 2\n") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn certificates_of_files_are_reported_with_the_days_that_are_left() {
+    let ca = authority();
+    let identity = identity(ca.path(), 1);
+    let served = |name: &str| ServedCertificate {
+        name: name.to_owned(),
+        identity: identity.clone(),
+    };
+    let days = CertificateDays::new(Arc::new(TokioRuntime::current().unwrap()));
+    days.apply(vec![
+        served("a.example"),
+        served("a.example"),
+        served("default"),
+    ]);
+    let mut text = String::new();
+    days.write(&mut text).unwrap();
+    for name in ["a.example", "default"] {
+        let label = format!("marline_certificate_days{{name=\"{name}\"}} ");
+        // Those of openssl by default.
+        let values: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(&label))
+            .collect();
+        let [value] = values[..] else {
+            panic!("one value: {text}")
+        };
+        let left: f64 = value.parse().unwrap();
+        assert!((29.9..30.1).contains(&left), "{text}");
     }
 }
 

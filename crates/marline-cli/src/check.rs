@@ -88,7 +88,9 @@ async fn check(arguments: Arguments) -> Result<(), Failure> {
     sites(&of_file, &clients, &UpstreamMetrics::default())
         .map_err(|error| failed(error.to_string()))?;
     identities(&of_file).map_err(|error| failed(error.to_string()))?;
+    state::check(file.state.as_deref())?;
     let state = file.state.clone().or_else(state::default_directory);
+    let mut problems = Vec::new();
     if file.cert.is_some() || file.key.is_some() {
         let (Some(cert), Some(key)) = (&file.cert, &file.key) else {
             let message = "`cert` and `key` belong together; set both";
@@ -98,7 +100,7 @@ async fn check(arguments: Arguments) -> Result<(), Failure> {
         let identity =
             identity.map_err(|error| failed(format!("{}: {error}", file.place("cert"))))?;
         out!("certificate {}{}\n", cert.display(), validity(&identity));
-        print_status(&identity, state.as_deref());
+        problems.extend(print_status(&identity, state.as_deref()));
     }
     let listen = match listen.as_slice() {
         [] => LISTEN.to_string(),
@@ -119,25 +121,30 @@ async fn check(arguments: Arguments) -> Result<(), Failure> {
     }
     for (index, site) in of_file.iter().enumerate() {
         let wanted = wanted.iter().find(|one| one.site == index);
-        print_site(site, wanted.map(|one| &one.wanted), state.as_deref())?;
+        problems.extend(print_site(
+            site,
+            wanted.map(|one| &one.wanted),
+            state.as_deref(),
+        )?);
     }
-    let mut unresolved = Vec::new();
     for upstream in of_file.iter().flat_map(upstreams) {
-        unresolved.extend(unresolved_host(upstream).await);
+        problems.extend(unresolved_host(upstream).await);
         warn_of_socket(upstream);
     }
-    match unresolved.is_empty() {
+    match problems.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Failed(unresolved.join("; "))),
+        false => Err(Failure::Failed(problems.join("; "))),
     }
 }
 
-/// Prints a site, whose certificate is the one that is `wanted` of an authority, if there is one.
+/// Prints a site, whose certificate is the one that is `wanted` of an authority, if there is one. Returns the problems of its
+/// certificates.
 fn print_site(
     site: &SiteConfig,
     wanted: Option<&Wanted>,
     state: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
+    let mut problems = Vec::new();
     let names: Vec<_> = site.names.iter().map(ToString::to_string).collect();
     match names.is_empty() {
         true => out!("all other names\n"),
@@ -152,7 +159,7 @@ fn print_site(
         if let Some(validity) = now.ok().and_then(|now| identity.validity(now)) {
             print_message(&format!("{}: {validity}", files.cert.display()));
         }
-        print_status(&identity, state);
+        problems.extend(print_status(&identity, state));
     }
     if let Some(wanted) = wanted {
         let issued = state.map(|state| wanted.issued(state)).transpose();
@@ -164,7 +171,7 @@ fn print_site(
         };
         out!("    certificate of {}{until}\n", wanted.acme().directory);
         if let Some(identity) = &issued {
-            print_status(identity, state);
+            problems.extend(print_status(identity, state));
         }
     }
     if let Some(files) = &site.client_certificates {
@@ -189,23 +196,25 @@ fn print_site(
         "otherwise: "
     };
     out!("    {otherwise}{}\n", described(&site.rules, "404"));
-    Ok(())
+    Ok(problems)
 }
 
-/// Prints the status that is stapled to handshakes with a certificate that asks for it.
-fn print_status(identity: &Identity, state: Option<&Path>) {
+/// Prints the status that is stapled to handshakes with a certificate that asks for it. Returns the reason why there can be none:
+/// clients may refuse the certificate then.
+fn print_status(identity: &Identity, state: Option<&Path>) -> Option<String> {
     let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
-    let Some(kept) = kept_status(identity, state, now.unwrap_or_default()) else {
-        return;
-    };
+    let kept = kept_status(identity, state, now.unwrap_or_default())?;
     match (kept.problem, kept.status) {
-        (Some(problem), _) => print_message(&format!(
-            "the certificate of {} asks to be stapled, but {problem}",
-            kept.name
-        )),
+        (Some(problem), _) => {
+            return Some(format!(
+                "the certificate of {} asks to be stapled, but {problem}",
+                kept.name
+            ));
+        }
         (None, Some(status)) => out!("    stapled status: {status}\n"),
         (None, None) => out!("    stapled status: not yet received\n"),
     }
+    None
 }
 
 /// The end of the validity of a certificate.

@@ -50,6 +50,7 @@ pub(crate) struct ConfigFile {
     pub(crate) cert: Option<PathBuf>,
     pub(crate) key: Option<PathBuf>,
     pub(crate) tls_min: Option<TlsVersion>,
+    pub(crate) zero_rtt: Option<bool>,
     pub(crate) state: Option<PathBuf>,
     pub(crate) user: Option<String>,
     pub(crate) group: Option<String>,
@@ -139,6 +140,7 @@ impl ConfigFile {
         field!(cert: FILE, "The certificate chain in PEM; by default, a self-signed certificate is made"),
         field!(key: FILE, "The certificate's private key in PEM"),
         field!(tls_min: Domain::words::<TlsVersion>(), "The lowest version of TLS over TCP; QUIC always uses TLS 1.3"),
+        field!(zero_rtt: Domain::SWITCH, "Whether clients may request in 0-RTT (QUIC)"),
         field!(
             state: DIRECTORY,
             "The directory of keys, sessions and the self-signed certificate; by default, the user's state directory"
@@ -266,6 +268,7 @@ impl ConfigFile {
             mptcp: Some(true),
             compress: Some(true),
             tls_min: Some(TlsVersion::default()),
+            zero_rtt: Some(true),
             access_log_format: Some(AccessLogFormat::default()),
             error_log_level: Some(Level::default()),
             ..Self::default()
@@ -594,12 +597,64 @@ mod tests {
             ),
             ("dir = '.'\nencode = 'gzip'", "write compress = "),
             ("dir = '.'\nreverse_proxy = 'a:1'", "write to = "),
+            (
+                "[[site]]\nproxy_cache = 'a'",
+                "marline has no cache of responses",
+            ),
+            (
+                "[[site]]\nlimit_rate = '1MB'",
+                "marline does not limit bytes per second",
+            ),
+            ("[[site]]\nstub_status = true", "write metrics = "),
+            ("[[site]]\nfastcgi_pass = 'a:1'", "marline has no FastCGI"),
+            ("dir = '.'\nauto_https = 'off'", "redirect_http = "),
+            (
+                "dir = '.'\nprotocols = ['h1', 'h2']",
+                "HTTP/1.1, 2 and 3 are always served",
+            ),
+            ("dir = '.'\nssl_early_data = true", "write zero_rtt = "),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains("site.toml:2: "), "{text}: {error}");
             assert!(
                 error.contains("unknown key") && error.contains(words),
                 "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_wrong_table_is_answered_with_the_right_one() {
+        let top = "it belongs to the top of the file, before the first table";
+        for (text, belongs) in [
+            ("[[site]]\naccess_log = 'a'", top),
+            ("[[site]]\ntls_min = '1.3'", top),
+            ("[http]\npid_file = 'p'", top),
+            ("[endpoint]\nstate = 's'", top),
+            ("dir = '.'\nmax_connections = 5", "it belongs to [http]"),
+            (
+                "dir = '.'\nredirect = '/x'",
+                "it belongs to [[site]], or [[site.route]]",
+            ),
+            (
+                "dir = '.'\nhealth_path = '/up'",
+                "it belongs to [site.proxy], or [site.route.proxy]",
+            ),
+            ("[proxy]\nmax_connections = 5", "it belongs to [http]"),
+            ("[[site]]\nmethod = 'GET'", "it belongs to [[site.route]]"),
+            (
+                "dir = '.'\nconnection_id_len = 8",
+                "it belongs to [endpoint]",
+            ),
+        ] {
+            let verb = match text.starts_with("[proxy]") {
+                true => FileKeys::Proxy,
+                false => FileKeys::Serve,
+            };
+            let error = ConfigFile::parse("site.toml", text, Path::new(""), verb).unwrap_err();
+            assert!(
+                error.starts_with("site.toml:2: ") && error.contains(belongs),
+                "{text}: {error}"
             );
         }
     }

@@ -359,6 +359,22 @@ impl RouteConfig {
         self.paths.iter().any(PathPattern::has_rest)
     }
 
+    /// Whether it answers every request that `later` would.
+    pub(crate) fn covers(&self, later: &Self) -> bool {
+        let is_method = |method| self.methods.contains(method);
+        let has_methods = self.methods.is_empty()
+            || (!later.methods.is_empty() && later.methods.iter().all(is_method));
+        let is_covered = |path| self.paths.iter().any(|own| own.covers(path));
+        // All paths, but that of `OPTIONS *`.
+        let all = ["/*".parse().expect("a pattern")];
+        let paths: &[PathPattern] = if later.paths.is_empty() {
+            &all
+        } else {
+            &later.paths
+        };
+        has_methods && (self.paths.is_empty() || paths.iter().all(is_covered))
+    }
+
     /// How messages and summaries name it.
     pub fn title(&self) -> String {
         match self.paths.is_empty() && self.methods.is_empty() {

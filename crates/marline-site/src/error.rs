@@ -43,6 +43,16 @@ pub enum SiteError {
         /// The site or the route.
         place: String,
     },
+    /// A route that gets no requests.
+    #[error(
+        "{place} never answers: {earlier} before it does so for all its requests; write the more particular one first"
+    )]
+    Unreachable {
+        /// The route.
+        place: String,
+        /// The route before it.
+        earlier: String,
+    },
     /// Several keys say what to answer.
     #[error(
         "{place} has both `{first}` and `{second}`, and can only do one of them; use routes for several"
@@ -152,6 +162,7 @@ impl SiteError {
                 "client_certificates"
             }
             Self::Identity { .. } => "cert",
+            Self::Unreachable { .. } => "path",
             Self::NoHandler { .. } | Self::At { .. } => return None,
         })
     }

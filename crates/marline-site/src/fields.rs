@@ -16,6 +16,7 @@ use marline::settings::{Pair, text_values};
 use marline_http::Body;
 
 use crate::answers::plain;
+use crate::template::nginx_variable;
 
 /// Fields that belong to the connection or to the length of content: no rule changes them.
 const FIXED: [HeaderName; 7] = [
@@ -63,6 +64,11 @@ impl Change {
             None => (false, pair.name.as_str()),
         };
         let name = named(text)?;
+        if let Some((variable, _)) = nginx_variable(&pair.text) {
+            return Err(format!(
+                "{variable} is a variable of nginx, and values are fixed texts here; applications get Host, X-Forwarded-For and X-Forwarded-Proto anyhow"
+            ));
+        }
         let value = HeaderValue::from_str(&pair.text)
             .map_err(|_| "this is no value of a field of HTTP".to_owned())?;
         Ok(match adds {

@@ -85,6 +85,22 @@ impl PathPattern {
         self.after.is_some()
     }
 
+    /// Whether every path that `other` matches is one that this one matches, too.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match (&self.after, &other.after) {
+            (None, None) => self.before == other.before,
+            (None, Some(_)) => false,
+            (Some(after), None) => {
+                let path = other.before.as_str();
+                let middle = path.strip_prefix(self.before.as_str());
+                middle.is_some_and(|middle| middle.ends_with(after.as_str()))
+            }
+            (Some(after), Some(of_other)) => {
+                other.before.starts_with(self.before.as_str()) && of_other.ends_with(after.as_str())
+            }
+        }
+    }
+
     /// The part of `path` that `*` stands for, encoded, if the path matches; nothing if the pattern has no `*`.
     pub(crate) fn rest<'a>(&self, path: &RequestPath<'a>) -> Option<&'a str> {
         let before = self.before.as_bytes();
@@ -160,6 +176,32 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_covers_those_whose_paths_it_matches() {
+        let pattern = |text: &str| text.parse::<PathPattern>().unwrap();
+        for (one, other, covers) in [
+            ("/*", "/api/*", true),
+            ("/*", "/", true),
+            ("*", "/*", true),
+            ("/*", "*", false),
+            ("/api/*", "/api/v1/*", true),
+            ("/api/*", "/api/", true),
+            ("/api/*", "/api", false),
+            ("/api/*", "/*", false),
+            ("*.php", "/a/*.php", true),
+            ("*.php", "/a/*", false),
+            ("/a", "/a", true),
+            ("/a", "/*", false),
+            ("/a*a", "/a", false),
+        ] {
+            assert_eq!(
+                pattern(one).covers(&pattern(other)),
+                covers,
+                "{one} {other}"
+            );
+        }
+    }
+
+    #[test]
     fn dots_are_seen_through_their_encoding() {
         let path = |text| RequestPath::new(text);
         for text in [
@@ -200,6 +242,17 @@ mod tests {
             let pattern: PathPattern = format!("{before}*{after}").parse().unwrap();
             if let Some(rest) = pattern.rest(&RequestPath::new(&path)) {
                 prop_assert!(path.contains(rest));
+            }
+        }
+
+        #[test]
+        fn a_pattern_matches_what_those_that_it_covers_match(
+            one in "/[ab]{0,2}\\*?[ab]{0,2}", other in "/[ab]{0,3}\\*?[ab]{0,2}", path in "/[ab]{0,6}"
+        ) {
+            let (one, other): (PathPattern, PathPattern) = (one.parse().unwrap(), other.parse().unwrap());
+            let path = RequestPath::new(&path);
+            if one.covers(&other) && other.rest(&path).is_some() {
+                prop_assert!(one.rest(&path).is_some(), "{one} {other}");
             }
         }
     }

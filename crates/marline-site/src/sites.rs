@@ -221,9 +221,14 @@ impl ServedSite {
         let has_rest = config.routes.iter().any(RouteConfig::has_rest);
         let rules = compiled(&config.rules, &place, has_rest, metrics).map_err(located)?;
         let mut routes = Vec::with_capacity(config.routes.len());
-        for route in &config.routes {
+        for (index, route) in config.routes.iter().enumerate() {
             let place = format!("{} of {place}", route.title());
             let located = |error| route.written.locate(error);
+            let mut before = config.routes[..index].iter();
+            if let Some(earlier) = before.find(|earlier| earlier.covers(route)) {
+                let earlier = earlier.title();
+                return Err(located(SiteError::Unreachable { place, earlier }));
+            }
             let own = compiled(&route.rules, &place, route.has_rest(), metrics);
             let own = own.map_err(located)?;
             if own.answers.is_none() && rules.answers.is_none() {

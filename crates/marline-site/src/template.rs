@@ -50,6 +50,9 @@ pub enum InvalidTemplate {
     /// A brace without the other.
     #[error("a part of the request is written with two braces, as {{path}}")]
     OpenBrace,
+    /// A variable of nginx, or a group of its patterns.
+    #[error("{0} is a variable of nginx; {1}, or %24 for the character $")]
+    Variable(String, &'static str),
     /// A character that no target has.
     #[error("a target has no blanks and no control characters; write %20 for a blank")]
     Character,
@@ -190,6 +193,9 @@ impl FromStr for Template {
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(InvalidTemplate::Character);
         }
+        if let Some((variable, instead)) = nginx_variable(text) {
+            return Err(InvalidTemplate::Variable(variable.to_owned(), instead));
+        }
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find(['{', '}']) {
@@ -213,6 +219,70 @@ impl FromStr for Template {
             pieces,
         })
     }
+}
+
+/// Variables of nginx, and the parts to write for them. Those that end with `_` are beginnings.
+const VARIABLES: &[(&[&str], &str)] = &[
+    (&["request_uri"], "write {uri}"),
+    (&["uri", "document_uri"], "write {path}"),
+    (
+        &["host", "http_host", "server_name", "hostname"],
+        "write {host}",
+    ),
+    (&["args", "query_string", "is_args"], "write {query}"),
+    (&["scheme"], "write https"),
+    (
+        &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
+        "write {rest} for what * in `path` matched",
+    ),
+    (
+        &[
+            "arg_",
+            "cookie_",
+            "http_",
+            "sent_http_",
+            "server_",
+            "request_",
+            "remote_",
+            "proxy_",
+            "ssl_",
+            "upstream_",
+            "binary_remote_addr",
+            "content_",
+            "document_root",
+            "nginx_version",
+            "realpath_root",
+            "request",
+            "status",
+            "time_",
+            "msec",
+            "pid",
+        ],
+        "write {host}, {path}, {query}, {uri} or {rest}",
+    ),
+];
+
+/// The first variable of nginx in `text`, as `$uri` or `${uri}`, and what to write instead. Other names behind `$` stay text: paths
+/// of OData have them.
+pub(crate) fn nginx_variable(text: &str) -> Option<(&str, &'static str)> {
+    text.match_indices('$').find_map(|(at, _)| {
+        let after = text.get(at + 1..)?;
+        let braced = after.strip_prefix('{');
+        let inside = braced.unwrap_or(after);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &inside[..inside.find(|c| !is_name(c)).unwrap_or(inside.len())];
+        let is_named = |known: &&str| match known.ends_with('_') {
+            true => name.len() > known.len() && name.starts_with(known),
+            false => name == *known,
+        };
+        let found = VARIABLES
+            .iter()
+            .find(|(names, _)| names.iter().any(is_named));
+        let len = 1
+            + name.len()
+            + 2 * usize::from(braced.is_some_and(|_| inside[name.len()..].starts_with('}')));
+        found.map(|(_, instead)| (&text[at..at + len], *instead))
+    })
 }
 
 impl fmt::Display for Template {
@@ -289,9 +359,42 @@ mod tests {
             let template: PathTemplate = text.parse().unwrap();
             assert_eq!(template.fill(parts), filled);
         }
-        for text in ["", "index.html", "$uri", "{host}/x"] {
+        for text in ["", "index.html", "uri", "{host}/x"] {
             let wrong = text.parse::<PathTemplate>().unwrap_err();
             assert!(matches!(wrong, InvalidPathTemplate::NoSlash(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_of_nginx_are_answered_with_the_part_to_write() {
+        for (text, variable, instead) in [
+            ("https://$host$request_uri", "$host ", "{host}"),
+            ("https://example.org$request_uri", "$request_uri ", "{uri}"),
+            ("/new${uri}?x", "${uri} ", "{path}"),
+            ("/new/$1", "$1 ", "{rest}"),
+            ("/new?$args", "$args ", "{query}"),
+            ("/new?a=$arg_a", "$arg_a ", "{query}"),
+            ("/new?ip=$remote_addr", "$remote_addr ", "{host}"),
+        ] {
+            let error = text.parse::<Template>().unwrap_err().to_string();
+            assert!(
+                error.starts_with(variable) && error.contains(instead),
+                "{error}"
+            );
+            assert!(error.contains("%24"), "{error}");
+        }
+        for text in [
+            "/odata/$metadata",
+            "/a$",
+            "/$",
+            "/a?$filter=x",
+            "/$uris",
+            "/${",
+            "/é$é",
+        ] {
+            let read = text.parse::<Template>();
+            let is_variable = matches!(read, Err(InvalidTemplate::Variable(..)));
+            assert!(!is_variable, "{text}");
         }
     }
 

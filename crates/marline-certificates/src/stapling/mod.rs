@@ -4,8 +4,9 @@ mod kept;
 mod responder;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use marline_http::client::ClientError;
 use marline_http::log::{Level, Subject, emit};
 use marline_http::server::{
     CertificateStatus, Identity, MetricsSource, StateDirectory, StatusError, StatusHealth,
-    StatusQuery,
+    StatusQuery, metric_head,
 };
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use self::kept::{Fingerprint, Kept, fingerprint};
 use self::responder::Responders;
+use crate::metrics::earliest;
 use crate::schedule::{self, Drawn, LOOK_AGAIN};
 
 /// Certificates whose responders are asked at the same time.
@@ -38,6 +40,8 @@ struct Inner {
     /// Of the certificates of `identities` that ask.
     known: Mutex<BTreeMap<Fingerprint, Known>>,
     changed: Notify,
+    /// Requests to responders without a status in the end.
+    failures: AtomicU64,
 }
 
 /// The knowledge about a certificate.
@@ -89,6 +93,7 @@ impl Stapling {
             identities: Mutex::default(),
             known: Mutex::default(),
             changed: Notify::new(),
+            failures: AtomicU64::new(0),
         })))
     }
 
@@ -101,9 +106,13 @@ impl Stapling {
         }
     }
 
-    /// Staples to these from now on, and to no others.
+    /// Staples to these from now on, and to no others. Responders that have failed are asked again at once.
     pub fn apply(&self, identities: Vec<Identity>) {
         *lock(&self.0.identities) = identities;
+        let mut known = self.known();
+        let failed = known.values_mut().filter(|one| one.problem.is_some());
+        failed.for_each(|one| one.next = Duration::ZERO);
+        drop(known);
         self.0.changed.notify_one();
     }
 
@@ -214,6 +223,7 @@ impl Stapling {
                 known.problem = None;
             }
             Err(error) => {
+                self.0.failures.fetch_add(1, Relaxed);
                 known.failures = known.failures.saturating_add(1);
                 let wait = schedule::retry_status_after(known.failures, self.draw());
                 known.next = self.now() + wait;
@@ -283,8 +293,24 @@ impl Stapling {
 }
 
 impl MetricsSource for Stapling {
-    fn write(&self, _out: &mut String) -> fmt::Result {
-        Ok(())
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let now = self.now().as_secs_f64();
+        let name = "marline_ocsp_staple_seconds";
+        let help = "Seconds until the stapled status of a certificate ends; 0 if there is none.";
+        metric_head(out, name, "gauge", help)?;
+        let known = self.known();
+        let left = known.values().map(|one| {
+            let end = one.status.as_ref().map(CertificateStatus::next_update);
+            let left = end.map_or(0.0, |end| (end.as_secs_f64() - now).max(0.0));
+            (one.name.as_str(), left)
+        });
+        for (certificate, left) in earliest(left) {
+            writeln!(out, "{name}{{name=\"{certificate}\"}} {left:.0}")?;
+        }
+        let name = "marline_ocsp_failures_total";
+        let help = "Requests for the status of certificates that brought none.";
+        metric_head(out, name, "counter", help)?;
+        writeln!(out, "{name} {}", self.0.failures.load(Relaxed))
     }
 
     fn statuses(&self) -> Vec<StatusHealth> {

@@ -13,8 +13,11 @@ use marline_site::WrittenAt;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::foreign;
+use super::{ConfigFile, foreign};
 use crate::history::{INITIAL_WINDOW, instead_of_initial_window};
+
+/// Tables that a message names.
+const MOST_OWNERS: usize = 3;
 
 /// The values of a table, with the line of each key.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +149,7 @@ impl WrittenTable {
             Some((key, written)) => {
                 let settings = TransportConfig::SETTINGS;
                 let what = misplaced_policy(settings, key, written)
-                    .or_else(|| of_another_server(key, !self.prefix.is_empty()))
+                    .or_else(|| self.known_elsewhere(key, &self.prefix))
                     .unwrap_or_else(|| unknown("key", key, known.iter().copied()));
                 Err(format!("{}: {what}", self.place(&[key])))
             }
@@ -207,11 +210,58 @@ impl WrittenTable {
         apply(settings, config, &entries).map_err(|why| self.explain(&why))
     }
 
+    /// The message about a key that is unknown in `tables`, but known in others, or to another server.
+    fn known_elsewhere(&self, key: &str, tables: &[String]) -> Option<String> {
+        let here: Vec<_> = tables
+            .iter()
+            .filter(|table| !table.starts_with('['))
+            .collect();
+        let here = here
+            .iter()
+            .map(|table| table.as_str())
+            .collect::<Vec<_>>()
+            .join(".");
+        let instead = match foreign::instead_of(key, !here.is_empty()) {
+            Some(instead) => instead.to_owned(),
+            None => {
+                // A file is either for sites or for a proxy.
+                let other = if self.keys.find(&["proxy"]).is_some() {
+                    "site"
+                } else {
+                    "proxy"
+                };
+                let rows = ConfigFile::rows()
+                    .into_iter()
+                    .chain(ConfigFile::endpoint_rows());
+                let mut owners: Vec<_> = rows
+                    .filter_map(|row| {
+                        let (table, name) = row.key.rsplit_once('.').unwrap_or(("", &row.key));
+                        let is_other = table.split('.').next() == Some(other);
+                        let fits = is_key(key, name) && table != here && !is_other;
+                        fits.then(|| table.to_owned())
+                    })
+                    .collect();
+                owners.sort_by_key(|table| (table.len(), table.clone()));
+                owners.dedup();
+                owners.truncate(MOST_OWNERS);
+                if owners.is_empty() {
+                    return None;
+                }
+                let owners: Vec<_> = owners.iter().map(|table| written_table(table)).collect();
+                format!("it belongs to {}", owners.join(", or "))
+            }
+        };
+        Some(format!("unknown key \"{}\"; {instead}", quote(key)))
+    }
+
     fn explain(&self, why: &Refused) -> String {
         let path: Vec<_> = why.path.iter().map(String::as_str).collect();
         let full = self.full(&path);
         let written = full.last().filter(|_| why.text.starts_with("unknown key"));
-        let instead = written.and_then(|written| of_another_server(written, full.len() > 1));
+        let instead = written.and_then(|written| {
+            let tables: Vec<_> = full.iter().map(|key| (*key).to_owned()).collect();
+            self.known_elsewhere(written, &tables[..tables.len() - 1])
+        });
         let text = instead.as_deref().unwrap_or(&why.text);
         let key = dotted(full);
         format!("{}: {key}: {}", self.place(&path), one_line(text))
@@ -235,10 +285,13 @@ impl WrittenTable {
     }
 }
 
-/// The message about an unknown key that another server has.
-fn of_another_server(key: &str, is_inside: bool) -> Option<String> {
-    let instead = foreign::instead_of(key, is_inside)?;
-    Some(format!("unknown key \"{}\"; {instead}", quote(key)))
+/// The table of a dotted key as files write it.
+fn written_table(table: &str) -> String {
+    match table {
+        "" => "the top of the file, before the first table".to_owned(),
+        "site" | "site.route" | "site.certificate" => format!("[[{table}]]"),
+        other => format!("[{other}]"),
+    }
 }
 
 /// A key and the tables that it is in, as messages have it.

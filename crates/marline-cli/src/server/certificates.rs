@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use marline::TokioRuntime;
 use marline_certificates::{
-    AcmeConfig, CertificateError, Certificates, Challenge, Prepared, SiteAcme, Stapling, Wanted,
+    AcmeConfig, CertificateDays, CertificateError, Certificates, Challenge, Prepared,
+    ServedCertificate, SiteAcme, Stapling, Wanted,
 };
+use marline_http::HostPattern;
 use marline_http::server::{
     Challenges, Identity, MetricsSource, NamedIdentity, ServerConfig, StateDirectory,
 };
@@ -78,6 +80,7 @@ pub(crate) fn wanted(
 pub(super) struct OpenCertificates {
     pub(super) challenges: Challenges,
     pub(super) stapling: Stapling,
+    days: CertificateDays,
     /// None without a state directory.
     certificates: Option<Certificates>,
 }
@@ -93,6 +96,7 @@ impl OpenCertificates {
         let runtime = Arc::new(TokioRuntime::current().map_err(|error| failed(&error))?);
         let stapling = Stapling::new(state.cloned(), Arc::clone(&runtime) as _);
         let stapling = stapling.map_err(|error| failed(&error))?;
+        let days = CertificateDays::new(Arc::clone(&runtime) as _);
         let mut kinds = vec![Challenge::TlsAlpn];
         if has_http {
             kinds.insert(0, Challenge::Http);
@@ -109,6 +113,7 @@ impl OpenCertificates {
         Ok(Self {
             challenges,
             stapling,
+            days,
             certificates,
         })
     }
@@ -118,14 +123,17 @@ impl OpenCertificates {
         let certificates = self.certificates.clone();
         let certificates = certificates.map(|one| Arc::new(one) as Arc<dyn MetricsSource>);
         let stapling: Arc<dyn MetricsSource> = Arc::new(self.stapling.clone());
-        certificates.into_iter().chain([stapling])
+        let days: Arc<dyn MetricsSource> = Arc::new(self.days.clone());
+        certificates.into_iter().chain([stapling, days])
     }
 
-    /// Obtains these certificates from now on, and the status of all `identities` that ask for it.
-    pub(super) fn apply(&self, prepared: Prepared, identities: Vec<Identity>) {
+    /// Obtains these certificates from now on, and the status of all that are `served` and ask for it.
+    pub(super) fn apply(&self, prepared: Prepared, served: Vec<ServedCertificate>) {
         if let Some(certificates) = &self.certificates {
             certificates.apply(prepared);
         }
+        let identities = served.iter().map(|one| one.identity.clone()).collect();
+        self.days.apply(served);
         self.stapling.apply(identities);
     }
 
@@ -140,11 +148,17 @@ impl OpenCertificates {
     }
 
     /// The certificates of a server, to which what is known of their status is stapled.
-    pub(super) fn stapled(&self, config: &ServerConfig) -> Vec<Identity> {
-        let named = config.named_identities.iter().map(|one| &one.identity);
-        let all: Vec<_> = named.chain(&config.identity).cloned().collect();
-        for identity in &all {
-            self.stapling.prepare(identity);
+    pub(super) fn stapled(&self, config: &ServerConfig) -> Vec<ServedCertificate> {
+        let served = |name: Option<&HostPattern>, identity: &Identity| ServedCertificate {
+            name: name.map_or("default".to_owned(), ToString::to_string),
+            identity: identity.clone(),
+        };
+        let named = config.named_identities.iter();
+        let named = named.map(|one| served(one.names.first(), &one.identity));
+        let default = config.identity.iter().map(|one| served(None, one));
+        let all: Vec<_> = named.chain(default).collect();
+        for one in &all {
+            self.stapling.prepare(&one.identity);
         }
         all
     }

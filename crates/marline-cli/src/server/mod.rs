@@ -267,7 +267,7 @@ async fn serve<S: Serving>(
         server: mut config,
         certificates: prepared,
     } = first.config(&kept)?;
-    let identities = kept.certificates.stapled(&config);
+    let served = kept.certificates.stapled(&config);
     #[cfg(feature = "tracing")]
     first.flags.log.start(&mut config.quic);
     config.state.clone_from(&kept.state);
@@ -315,7 +315,7 @@ async fn serve<S: Serving>(
     for address in server.local_addrs() {
         error_log.announce(&format!("listening on https://{address}"));
     }
-    kept.certificates.apply(prepared, identities);
+    kept.certificates.apply(prepared, served);
     let renewing = AbortOnDrop(tokio::spawn(kept.certificates.clone().run()));
     manager.started("https", &server);
     let upgrader = Upgrader {
@@ -341,11 +341,11 @@ async fn serve<S: Serving>(
         }
         let error_log = wanted.flags.logs.open_error_log()?;
         let log = config.access_log.clone();
-        let identities = kept.certificates.stapled(&config);
+        let served = kept.certificates.stapled(&config);
         let replaced = handle.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
         error_log.install();
-        kept.certificates.apply(prepared, identities);
+        kept.certificates.apply(prepared, served);
         *lock(&current_log) = log;
         Ok(())
     }));
@@ -424,6 +424,7 @@ impl OpenHistory {
 struct Tables {
     limits: ServerLimits,
     trusted: TrustedProxies,
+    zero_rtt: Option<bool>,
     shared_secret: Option<PathBuf>,
     quic_lb: Option<QuicLbKeys>,
     endpoint: Option<WrittenTable>,
@@ -485,6 +486,7 @@ impl ServerFlags {
         Tables {
             limits: file.limits,
             trusted: file.trusted,
+            zero_rtt: file.zero_rtt,
             shared_secret: file.shared_secret_file,
             quic_lb: file.quic_lb,
             endpoint: file.endpoint,
@@ -589,6 +591,7 @@ impl<S: Serving> Wanted<S> {
         let workers = workers.count(config.endpoint.as_ref());
         config.workers = workers.map_err(Failure::Usage)?;
         config.quic.transport = transport.into();
+        config.quic.zero_rtt = tables.zero_rtt.unwrap_or(config.quic.zero_rtt);
         config.quic.preferred_version = flags.quic_version.map(Into::into);
         config.quic.key_log = flags.key_log.open()?;
         #[cfg(feature = "tracing")]

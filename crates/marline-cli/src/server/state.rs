@@ -38,6 +38,20 @@ pub(crate) fn open(given: Option<&Path>) -> Result<Option<Arc<StateDirectory>>, 
     }
 }
 
+/// Whether [`open`] would succeed with the directory that was `given`, or with the user's. Nothing is written.
+///
+/// # Errors
+/// As those of [`open`].
+pub(crate) fn check(given: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = given.map(Path::to_owned).or_else(default_directory) else {
+        return Ok(());
+    };
+    match StateDirectory::check(&path) {
+        Err(StateError::Io { .. }) if given.is_none() => Ok(()),
+        checked => checked.map_err(|error| Failure::Failed(error.to_string())),
+    }
+}
+
 /// Reads the secret that several servers share.
 ///
 /// # Errors

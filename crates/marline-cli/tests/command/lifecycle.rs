@@ -69,6 +69,94 @@ async fn clients_of_a_killed_server_are_reset_at_once_and_resume_with_0_rtt() {
     assert!(quic.is_resumed() && quic.early_data_accepted());
 }
 
+#[tokio::test]
+async fn a_server_that_refuses_0_rtt_resumes_sessions_without() {
+    let (root, files) = (site(), TempDir::new().unwrap());
+    let config = files.path().join("site.toml");
+    for zero_rtt in [false, true] {
+        let settings = format!("dir = {:?}\nzero_rtt = {zero_rtt}\n", root.path());
+        fs::write(&config, settings).unwrap();
+        let server = Server::start(&["--config", text(&config)]);
+        let url = server.url("a.txt");
+        let ParsedUrl { origin, uri } = parse_url(&url, HttpVersion::Http3).unwrap();
+        let client = client();
+        let mut resumed = Vec::new();
+        while resumed.last() != Some(&true) {
+            let connection = client.connect(&origin).await.unwrap();
+            let response = connection.get(&origin, &uri, &Default::default()).await;
+            let mut content = response.unwrap().into_body();
+            while content.chunk().await.unwrap().is_some() {}
+            let quic = connection.quic().unwrap();
+            quic.confirmed().await.unwrap();
+            resumed.push(quic.is_resumed());
+            assert_eq!(quic.early_data_accepted(), quic.is_resumed() && zero_rtt);
+            // The session ticket follows the handshake: a later connection has it.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[test]
+fn check_finds_what_a_server_would_refuse() {
+    let (root, files) = (site(), TempDir::new().unwrap());
+    let config = files.path().join("site.toml");
+    let state = files.path().join("state");
+    let write = |rest: &str| {
+        let settings = format!(
+            "state = {state:?}\n[[site]]\ndir = {:?}\n{rest}",
+            root.path()
+        );
+        fs::write(&config, settings).unwrap();
+    };
+    write("");
+    let check = ["check", text(&config)];
+    assert!(run(&check).status.success());
+    assert!(!state.exists(), "nothing is written");
+    let mode = |path: &Path, mode: &str| {
+        let changed = Command::new("chmod").args([mode, text(path)]).status();
+        assert!(changed.unwrap().success());
+    };
+    fs::create_dir(&state).unwrap();
+    mode(&state, "777");
+    fails(&check, 1, &[text(&state), "open to other users"]);
+    mode(&state, "700");
+    let keys = state.join("keys");
+    fs::write(&keys, "something else").unwrap();
+    mode(&keys, "600");
+    fails(&check, 1, &[text(&keys), "remove it"]);
+    fs::remove_file(&keys).unwrap();
+    assert!(run(&check).status.success());
+
+    write(
+        "[[site.route]]\npath = '/*'\nrespond = 'a'\n[[site.route]]\npath = '/api/*'\nrespond = 'b'\n",
+    );
+    let words = [
+        "site.toml:8: path: the route /api/*",
+        "never answers: the route /*",
+    ];
+    fails(&check, 1, &words);
+    for (written, words) in [
+        (
+            "redirect = 'https://example.org$request_uri'\n",
+            ["redirect: ", "write {uri}"],
+        ),
+        (
+            "response_headers = { X-Host = '$host' }\n",
+            ["X-Host: ", "a variable of nginx"],
+        ),
+    ] {
+        write(&format!("[[site.route]]\npath = '/b'\n{written}"));
+        fails(&check, 2, &words);
+    }
+    fs::write(&config, "dir = '.'\nerror_log = 'error.log warn'\n").unwrap();
+    let words = [
+        "site.toml:2: error_log: ",
+        "\"warn\" is no part of a path",
+        "error_log_level",
+    ];
+    fails(&check, 2, &words);
+}
+
 #[test]
 fn a_state_that_cannot_be_used_is_named() {
     let root = site();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Server, run, site, text};
+use crate::{Server, fails, run, site, text};
 
 fn openssl(files: &Path, arguments: &str) -> Command {
     let mut command = Command::new("openssl");
@@ -66,6 +66,7 @@ fn certify(files: &Path, port: &str) {
     ] {
         assert!(openssl(files, &arguments).status().unwrap().success());
     }
+    fs::copy(files.join("cert.pem"), files.join("alone.pem")).unwrap();
     let chain = ["cert.pem", "ca.pem"].map(|file| fs::read(files.join(file)).unwrap());
     fs::write(files.join("cert.pem"), chain.concat()).unwrap();
 }
@@ -86,6 +87,12 @@ fn a_server_staples_the_status_that_its_certificate_asks_for() {
         root = root.path()
     );
     fs::write(&config, settings).unwrap();
+    // Without that of the issuer, no responder can be asked.
+    let whole = fs::read(&cert).unwrap();
+    fs::copy(files.join("alone.pem"), &cert).unwrap();
+    let words = ["localhost asks to be stapled, but ", "issuer"];
+    fails(&["check", text(&config)], 1, &words);
+    fs::write(&cert, whole).unwrap();
     let check = || {
         let output = run(&["check", text(&config)]);
         assert!(output.status.success(), "{output:?}");

@@ -151,10 +151,50 @@ impl FromStr for LogOutput {
                         "\"{other}\" is not HOST:PORT or the path of a socket; write as \"syslog:192.0.2.1:514\""
                     ));
                 }
-                None => Self::File(text.into()),
+                None => {
+                    refuse_parameter(text)?;
+                    Self::File(text.into())
+                }
             },
         })
     }
+}
+
+/// Refuses the path of a file with what nginx and Apache write behind it: a level, a format, or `gzip` and the like.
+fn refuse_parameter(text: &str) -> Result<(), String> {
+    const LEVELS: [&str; 12] = [
+        "debug",
+        "info",
+        "information",
+        "notice",
+        "warn",
+        "warning",
+        "error",
+        "err",
+        "crit",
+        "alert",
+        "emerg",
+        "fatal",
+    ];
+    const FORMATS: [&str; 5] = ["combined", "common", "json", "main", "vhost_combined"];
+    let Some((path, last)) = text.rsplit_once(char::is_whitespace) else {
+        return Ok(());
+    };
+    let (path, word) = (path.trim_end(), last.to_ascii_lowercase());
+    let key = match word.as_str() {
+        level if LEVELS.contains(&level) => "error_log_level",
+        format if FORMATS.contains(&format) => "access_log_format",
+        "gzip" => "log_rotate",
+        other if other.starts_with("buffer=") || other.starts_with("flush=") => {
+            return Err(format!(
+                "\"{last}\" is no part of a path; leave it out: lines are written at once"
+            ));
+        }
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "\"{last}\" is no part of a path; write \"{path}\", and set {key} for the rest"
+    ))
 }
 
 fn is_host_and_port(text: &str) -> bool {
@@ -229,6 +269,23 @@ mod tests {
         ] {
             let output: LogOutput = text.parse().unwrap();
             assert_eq!(output.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn words_of_other_servers_behind_a_path_are_refused() {
+        for (text, key) in [
+            ("error.log warn", "set error_log_level "),
+            ("/var/log/error.log  CRIT", "set error_log_level "),
+            ("access.log combined", "set access_log_format "),
+            ("access.log gzip", "set log_rotate "),
+            ("access.log buffer=32k", "leave it out"),
+        ] {
+            let error = text.parse::<LogOutput>().unwrap_err();
+            assert!(error.contains(key), "{error}");
+        }
+        for text in ["my logs/access.log", "my log", "warn", "a.log ."] {
+            assert!(text.parse::<LogOutput>().is_ok(), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use marline::coordination::bundle::BundleConfig;
 use marline::coordination::history::MemoryStore;
 use marline::{MultipathConfig, TokioRuntime};
-use marline_certificates::{Certificates, Stapling};
+use marline_certificates::{CertificateDays, Certificates, Stapling};
 use marline_http::client::{Client, ClientConfig};
 use marline_http::proxy::{PipeMetrics, ProxyConfig, UpstreamMetrics, reverse_proxy};
 use marline_http::server::{
@@ -103,19 +103,22 @@ fn section_of(page: &mut String, title: &str, about: &str, text: &str, known: &m
     table(page, &["metric", "type", "labels", "description"], &lines);
 }
 
-/// The certificates of a server without any.
-fn certificates() -> Certificates {
+/// The metrics of a server without certificates.
+fn certificates() -> String {
     let directory = tempfile::tempdir().unwrap();
     let state = StateDirectory::open(directory.path(), Duration::ZERO).unwrap();
     let runtime = Arc::new(TokioRuntime::current().unwrap());
     let stapling = Stapling::new(None, runtime.clone()).unwrap();
-    Certificates::new(
+    let certificates = Certificates::new(
         Arc::new(state),
-        runtime,
+        Arc::clone(&runtime) as _,
         Challenges::default(),
-        stapling,
+        stapling.clone(),
         Vec::new(),
-    )
+    );
+    let days = CertificateDays::new(runtime);
+    let all: [&dyn MetricsSource; 3] = [&days, &certificates, &stapling];
+    all.map(written).concat()
 }
 
 async fn page() -> String {
@@ -169,8 +172,8 @@ async fn page() -> String {
     section_of(
         &mut page,
         "Certificates",
-        "`serve` and `proxy` with a state directory ([certificates](../guide/certificates.md)). Those issued by ACME have labels `name`, the first name of each.",
-        &written(&certificates()),
+        "`serve` and `proxy` ([certificates](../guide/certificates.md)). `name` is the first name of the site.",
+        &certificates(),
         each,
     );
     let pipes = PipeMetrics::of(Arc::new(Client::new(ClientConfig::default()).unwrap()));

@@ -25,6 +25,15 @@ pub(super) fn make_directory(path: &Path) -> Result<(), StateError> {
         .and_then(|metadata| refuse_writable_by_others(path, &metadata))
 }
 
+/// Whether the directory `path` is there. Only its owner may write it.
+pub(super) fn check_directory(path: &Path) -> Result<bool, StateError> {
+    match fs::metadata(path) {
+        Ok(metadata) => refuse_writable_by_others(path, &metadata).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StateError::io(path, error)),
+    }
+}
+
 /// The content of a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<String>, StateError> {
     let failed = |error: io::Error| match error.kind() {

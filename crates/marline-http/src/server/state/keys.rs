@@ -69,6 +69,14 @@ impl Keys {
         }
     }
 
+    /// Whether the file at `path`, if there is one, can be used.
+    pub(super) fn check(path: &Path) -> Result<(), StateError> {
+        match files::read(path)? {
+            Some(text) => Self::parse(path, &text).map(drop),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn reset(&self) -> [u8; 32] {
         self.reset
     }

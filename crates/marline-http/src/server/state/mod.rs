@@ -71,6 +71,18 @@ impl StateDirectory {
         Ok(state)
     }
 
+    /// Whether the directory at `path` can be opened, as far as its mode and that of its keys say. It need not exist, and nothing
+    /// is written.
+    ///
+    /// # Errors
+    /// [`StateError`] names the file that cannot be used.
+    pub fn check(path: &Path) -> Result<(), StateError> {
+        match files::check_directory(path)? {
+            true => Keys::check(&path.join("keys")),
+            false => Ok(()),
+        }
+    }
+
     /// The content of the file `name` of this directory; `None` if there is none.
     ///
     /// # Errors
