@@ -304,6 +304,7 @@ fn every_field_of_a_configuration_has_a_key() {
         lifetime,
         beta,
         tokens,
+        reconnaissance,
     });
     // Its lifetime is a setting of the history.
     covers!(StoreLimits {

@@ -23,12 +23,15 @@ impl Connection {
         let saved = newest(self.client_capacity(now), remembered);
         let main = self.paths.main_slot();
         let path = &mut self.paths[main];
+        let rtt = path.recovery.rtt();
+        let handshake = (rtt.has_sample() && !moved).then(|| rtt.view());
         path.careful_resume = saved.map(|saved| {
             Box::new(CarefulResumeDriver::new(
                 saved,
                 self.config.careful_resume,
                 path.recovery.initial_window().bytes,
                 path.recovery.controller(),
+                handshake,
             ))
         });
         path.pace_careful_resume();

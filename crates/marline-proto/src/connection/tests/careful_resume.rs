@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::congestion::{Algorithm, ConnectionKind};
 use crate::coordination::bundle::{Membership, MembershipId};
-use crate::coordination::careful_resume::Capacity;
+use crate::coordination::careful_resume::{Capacity, Reconnaissance};
 use crate::coordination::history::{CarefulHistory, HistoryConfig, MemoryStore, PathHistory};
 use crate::observe::events::CarefulResumePhaseUpdated;
 use crate::observe::events::{CarefulResumePhase as Phase, CarefulResumeTrigger as Trigger};
@@ -144,6 +144,29 @@ fn the_next_connection_jumps_to_half_of_the_saved_capacity() {
         assert!(again < first, "{controller:?}: {again:?}, {first:?}");
         assert!(visits.saved().is_some(), "no capacity was saved");
     }
+}
+
+#[test]
+fn a_jump_after_the_handshake_saves_a_round_trip() {
+    let visit = |reconnaissance| {
+        let mut visits = visits(Algorithm::Bbr3);
+        visits.pair.reconfigure_server(|server, _| {
+            let mut transport = (*server.transport).clone();
+            transport.careful_resume.reconnaissance = reconnaissance;
+            server.transport = Arc::new(transport);
+        });
+        visits.visit(LARGE);
+        let time = visits.visit(100_000);
+        let phases = visits.phases();
+        assert_eq!(phases[1].0, Phase::Unvalidated, "{phases:?}");
+        assert!(phases.iter().all(|(phase, _)| *phase != Phase::SafeRetreat));
+        time
+    };
+    let [early, late] = [Reconnaissance::Handshake, Reconnaissance::FirstFlight].map(visit);
+    assert!(
+        early + link().delay < late,
+        "{early:?} after the handshake, {late:?} after the first flight"
+    );
 }
 
 #[test]

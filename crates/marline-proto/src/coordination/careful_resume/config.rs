@@ -2,7 +2,32 @@
 
 use std::time::Duration;
 
-use crate::settings::{Derived, Domain, Field, FieldValue, Settings, Value};
+use crate::settings::{Derived, Domain, Field, FieldValue, Named, Settings, Value, Word};
+
+/// The flight whose acknowledgment confirms a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reconnaissance {
+    /// That of the server's handshake: the jump may replace the initial window. For rate-based controllers, whose jump is paced
+    /// and bounded by the saved bandwidth; a bundle's members and window-based controllers wait for the first flight.
+    Handshake,
+    /// The initial window of application data (RFC 9959, section 3.2).
+    FirstFlight,
+}
+
+impl Named for Reconnaissance {
+    const WORDS: &'static [Word<Self>] = &[
+        Word {
+            name: "handshake",
+            about: "The handshake's flight; with controllers that have no rate, the first flight",
+            value: Self::Handshake,
+        },
+        Word {
+            name: "first_flight",
+            about: "The initial window of application data (RFC 9959)",
+            value: Self::FirstFlight,
+        },
+    ];
+}
 
 /// Settings of the return to remembered capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +44,8 @@ pub struct CarefulResumeConfig {
     /// the remembered capacity of another, and clients behind one address have separate records. The
     /// server's `address_tokens` must be on.
     pub tokens: bool,
+    /// The flight that has to be acknowledged before the jump.
+    pub reconnaissance: Reconnaissance,
 }
 
 impl CarefulResumeConfig {
@@ -58,6 +85,12 @@ impl CarefulResumeConfig {
             "Whether the server saves the capacity in the client's address tokens, encrypted",
             |c: &mut Self| &mut c.tokens,
         ),
+        &Field::new(
+            "reconnaissance",
+            Domain::words::<Reconnaissance>(),
+            "The flight that has to be acknowledged before the jump",
+            |c: &mut Self| &mut c.reconnaissance,
+        ),
     ];
 }
 
@@ -68,6 +101,7 @@ impl Default for CarefulResumeConfig {
             lifetime: Duration::from_secs(3600),
             beta: 0.5,
             tokens: false,
+            reconnaissance: Reconnaissance::Handshake,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Drives the engine of one path, and keeps its reports until they are taken.
 
 use super::{
-    Capacity, CarefulResume, CarefulResumeConfig, ResumePhase, ResumeStep, ResumeTransition,
-    ResumeTrigger,
+    Capacity, CarefulResume, CarefulResumeConfig, Reconnaissance, ResumePhase, ResumeStep,
+    ResumeTransition, ResumeTrigger,
 };
 use crate::congestion::{CongestionEvent, Controller};
 use crate::coordination::history::PathSample;
 use crate::level::SpaceId;
+use crate::samples::RttView;
 use crate::time::Instant;
 
 /// Careful Resume on a path (RFC 9959).
@@ -41,18 +42,22 @@ pub(crate) struct CarefulResumeReport {
 }
 
 impl CarefulResumeDriver {
-    /// Begins on a path with `controller`, whose initial window had `initial_window` bytes.
+    /// Begins on a path with `controller`, whose initial window had `initial_window` bytes; `handshake` has the round-trip time
+    /// of a handshake without congestion.
     pub(crate) fn new(
         saved: Capacity,
         config: CarefulResumeConfig,
         initial_window: u64,
         controller: &dyn Controller,
+        handshake: Option<RttView>,
     ) -> Self {
-        let engine = CarefulResume::new(saved, config, initial_window);
-        let engine = match controller.is_rate_based() {
-            true => engine.judging_losses(),
-            false => engine,
-        };
+        let mut engine = CarefulResume::new(saved, config, initial_window);
+        if controller.is_rate_based() {
+            engine = engine.judging_losses();
+            if let (Some(rtt), Reconnaissance::Handshake) = (handshake, config.reconnaissance) {
+                engine = engine.after_handshake(rtt);
+            }
+        }
         let transition = ResumeTransition {
             old: engine.phase(),
             new: engine.phase(),

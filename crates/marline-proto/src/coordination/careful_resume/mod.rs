@@ -21,7 +21,7 @@ pub(crate) mod sender;
 mod step;
 
 pub use capacity::{Capacity, SavedModel};
-pub use config::CarefulResumeConfig;
+pub use config::{CarefulResumeConfig, Reconnaissance};
 pub(crate) use driver::{CarefulResumeDriver, CarefulResumeEvent};
 pub use phases::{CarefulResume, WindowLimited};
 pub use step::{

@@ -40,6 +40,8 @@ pub struct CarefulResume {
     saved: Capacity,
     config: CarefulResumeConfig,
     initial_window: u64,
+    /// The least window after a retreat, in bytes.
+    least: u64,
     state: State,
     /// Size of the largest packet so far: a window with less room than this is full.
     datagram: u64,
@@ -97,8 +99,9 @@ impl CarefulResume {
             saved,
             config,
             initial_window,
+            least: 0,
             state: State::Reconnaissance { acked: 0 },
-            datagram: 0,
+            datagram: 1,
             largest_sent: None,
             rtt: None,
             jump: Jump::default(),
@@ -114,6 +117,24 @@ impl CarefulResume {
     pub fn judging_losses(self) -> Self {
         Self {
             judges_losses: true,
+            ..self
+        }
+    }
+
+    /// The handshake's flight, acknowledged without congestion in `rtt`, is the reconnaissance, unless its round-trip time shows a
+    /// queue: others use the path now. A retreat then ends where a new connection begins, whose first flight this path has not
+    /// refused.
+    #[must_use]
+    pub fn after_handshake(self, rtt: RttView) -> Self {
+        if is_above(rtt.adjusted, self.saved.rtt) {
+            return self;
+        }
+        Self {
+            rtt: Some(rtt),
+            least: self.initial_window,
+            state: State::Reconnaissance {
+                acked: self.initial_window,
+            },
             ..self
         }
     }
@@ -257,9 +278,7 @@ impl CarefulResume {
             lost_packets,
         } = self.exposed;
         let is_rare = lost_packets <= TOLERATED_PACKETS || lost <= sent / TOLERATED_LOSS;
-        let has_queue = self
-            .rtt
-            .is_some_and(|rtt| rtt.adjusted > rtt.min + QUEUE.max(rtt.min / 4));
+        let has_queue = self.rtt.is_some_and(|rtt| is_above(rtt.adjusted, rtt.min));
         self.judges_losses && is_rare && !has_queue
     }
 
@@ -379,7 +398,7 @@ impl CarefulResume {
     /// The slow-start threshold after congestion in the jump, in bytes.
     fn ssthresh(&self) -> u64 {
         let beta = self.config.beta.clamp(0.5, 1.0);
-        (self.pipe_size() as f64 * beta) as u64
+        ((self.pipe_size() as f64 * beta) as u64).max(self.least)
     }
 
     fn on_congestion(&mut self, trigger: ResumeTrigger) -> ResumeStep {
@@ -407,9 +426,10 @@ impl CarefulResume {
 
     /// The jump met congestion (section 3.5).
     fn retreat(&mut self, trigger: ResumeTrigger) -> ResumeStep {
-        let window = self.pipe_size() / 2;
+        let measured = self.pipe_size() / 2;
+        let window = measured.max(self.least);
         ResumeStep {
-            exit_slow_start: true,
+            exit_slow_start: measured >= self.least,
             bandwidth: self.rtt.map(|rtt| per_second(window, rtt.min)),
             window: Some(ResumeWindow::AtMost(window)),
             forget: true,
@@ -433,6 +453,11 @@ impl CarefulResume {
             ..ResumeStep::default()
         }
     }
+}
+
+/// Whether a round-trip time shows a queue, on a path that takes `empty` without one.
+fn is_above(rtt: Duration, empty: Duration) -> bool {
+    rtt > empty + QUEUE.max(empty / 4)
 }
 
 /// The controller's window may not grow beyond `window` bytes.

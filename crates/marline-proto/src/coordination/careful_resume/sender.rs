@@ -48,6 +48,8 @@ pub(crate) struct Sender {
     pub(super) ack_only: Option<u64>,
     saved: Capacity,
     jumps: usize,
+    /// The least window after a retreat, in bytes.
+    least: u64,
 }
 
 impl Sender {
@@ -67,7 +69,24 @@ impl Sender {
             ack_only: None,
             saved,
             jumps: 0,
+            least: 0,
         }
+    }
+
+    /// A sender with a rate-based controller, whose handshake took `rtt`.
+    pub(crate) fn after_handshake(
+        saved: Capacity,
+        config: CarefulResumeConfig,
+        rtt: Duration,
+    ) -> Self {
+        let mut sender = Self::new(saved, config);
+        (sender.rtt, sender.min_rtt) = (rtt, rtt);
+        let resume = sender.resume.clone().judging_losses();
+        sender.resume = resume.after_handshake(sender.rtt_view());
+        if sender.resume.is_confirmed() {
+            sender.least = INITIAL;
+        }
+        sender
     }
 
     /// A sender whose initial window is acknowledged; 29 packets are in flight and fill the window.
@@ -147,6 +166,16 @@ impl Sender {
         }
     }
 
+    fn rtt_view(&self) -> RttView {
+        RttView {
+            latest: self.rtt,
+            adjusted: self.rtt,
+            smoothed: self.rtt,
+            min: self.min_rtt,
+            variance: Duration::ZERO,
+        }
+    }
+
     /// An ACK frame acknowledges the oldest packets.
     pub(crate) fn ack(&mut self, packets: usize) {
         let packets = packets.min(self.in_flight.len());
@@ -167,13 +196,7 @@ impl Sender {
             largest_acked,
             largest_sent: self.next - 1,
             largest_acked_sent_at: self.now - self.rtt,
-            rtt: RttView {
-                latest: self.rtt,
-                adjusted: self.rtt,
-                smoothed: self.rtt,
-                min: self.min_rtt,
-                variance: Duration::ZERO,
-            },
+            rtt: self.rtt_view(),
             rtt_updated: true,
             rate: None,
             app_limited: false,
@@ -246,7 +269,10 @@ impl Sender {
         }
         self.in_slow_start &= !step.exit_slow_start;
         if let Some(ssthresh) = step.ssthresh {
-            assert!(ssthresh <= pipe, "the threshold stays below the pipe size");
+            assert!(
+                ssthresh <= pipe.max(self.least),
+                "the threshold stays below the pipe size"
+            );
             self.ssthresh = Some(ssthresh);
         }
         self.forgotten |= step.forget;
@@ -261,7 +287,10 @@ impl Sender {
             }
             ResumePhase::SafeRetreat => {
                 let entered = step.phase.is_some();
-                assert!(!entered || self.window <= pipe / 2, "half of the pipe size");
+                assert!(
+                    !entered || self.window <= (pipe / 2).max(self.least),
+                    "half of the pipe size"
+                );
                 assert!(entered || self.window <= before, "no growth");
                 assert!(self.forgotten, "the capacity is forgotten");
             }

@@ -10,7 +10,7 @@ use crate::coordination::bundle::{
 };
 use crate::coordination::careful_resume::{
     Capacity, CarefulResumeConfig,
-    sender::{Op as ResumeOp, Sender},
+    sender::{Op as ResumeOp, RTT, Sender},
 };
 
 /// Maximum number of steps of an input.
@@ -113,11 +113,12 @@ pub fn check_careful_resume(input: &[u8]) {
             _ => Duration::from_secs(10),
         },
         beta: f64::from(beta) / 128.0,
-        tokens: false,
+        ..CarefulResumeConfig::default()
     };
-    let mut sender = match options & 4 {
+    let mut sender = match options & 12 {
         0 => Sender::new(saved, config),
-        _ => Sender::confirmed(saved, config),
+        4 => Sender::confirmed(saved, config),
+        _ => Sender::after_handshake(saved, config, RTT),
     };
     for step in Script::new(script).take(MAX_STEPS) {
         sender.take(resume_op(&step));

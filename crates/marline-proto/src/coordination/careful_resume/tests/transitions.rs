@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::sender::*;
 use super::*;
+use crate::samples::LossSample;
 use ResumePhase::*;
 
 fn confirmed() -> Sender {
@@ -546,5 +547,55 @@ fn a_packet_of_the_first_flight_that_chance_lost_does_not_delay_the_jump() {
         assert!(!sender.resume.is_confirmed(), "one is still under way");
         sender.lose(false);
         assert_eq!(sender.resume.is_confirmed(), judges);
+    }
+}
+
+/// A sender with a rate-based controller after a handshake of this many milliseconds, which has data to send.
+fn shaken(rtt: u64) -> Sender {
+    let rtt = Duration::from_millis(rtt);
+    let mut sender = Sender::after_handshake(SAVED, CarefulResumeConfig::default(), rtt);
+    sender.limit();
+    sender
+}
+
+#[test]
+fn a_rate_based_controller_jumps_after_a_handshake_without_a_queue() {
+    let sender = shaken(125);
+    assert_eq!(sender.resume.phase(), Unvalidated);
+    assert_eq!(sender.window, SAVED.window / 2);
+    // A queue: others use the path, and the first flight tests it.
+    let mut sender = shaken(126);
+    assert_eq!(sender.transitions, []);
+    sender.send(10);
+    sender.ack(10);
+    sender.fill();
+    sender.limit();
+    assert_eq!(sender.resume.phase(), Unvalidated);
+    // A path of another round-trip time.
+    let sender = shaken(50);
+    let other = Some(ResumeTrigger::RttNotValidated);
+    assert_eq!(sender.latest(), transition(Reconnaissance, Normal, other));
+}
+
+#[test]
+fn a_retreat_before_the_first_flight_was_tested_ends_at_the_initial_window() {
+    for (acked, window) in [(4, INITIAL), (80, 40 * DATAGRAM)] {
+        let mut sender = shaken(100);
+        sender.send(150);
+        sender.ack(acked);
+        assert_eq!(sender.resume.phase(), Validating);
+        let step = sender.resume.on_loss(&LossSample {
+            bytes: 40 * DATAGRAM,
+            packets: 40,
+            largest_lost: 120,
+            latest_sent_at: sender.now,
+            largest_sent: 149,
+            bytes_in_flight: sender.in_flight() - 40 * DATAGRAM,
+            persistent: false,
+        });
+        assert_eq!(sender.resume.phase(), SafeRetreat);
+        assert_eq!(step.window, Some(ResumeWindow::AtMost(window)));
+        // With the initial window it goes on like a new connection.
+        assert_eq!(step.exit_slow_start, window > INITIAL);
     }
 }
