@@ -75,7 +75,7 @@ fn an_initial_window_is_a_number_a_word_or_a_table() {
         max_jump: Some(60_000),
         beta: 0.7,
         lifetime: std::time::Duration::MAX,
-        tokens: false,
+        ..CarefulResumeConfig::default()
     };
     let learnt = careful.learnt.unwrap();
     assert_eq!(learnt.careful, Some(expected));
