@@ -194,6 +194,7 @@ macro_rules! covers {
 
 #[test]
 fn every_field_of_a_configuration_has_a_key() {
+    // How long packets are gathered is chosen by the socket.
     covers!(TransportConfig {
         max_idle_timeout,
         handshake_timeout,
@@ -230,6 +231,7 @@ fn every_field_of_a_configuration_has_a_key() {
         stream_scheduler,
         pacing,
         send_quantum,
+        send_gather => "send_quantum",
         ack_frequency,
         bundle,
         multipath,

@@ -122,6 +122,9 @@ pub struct TransportConfig {
     /// Pacing burst in packets, if the window is at least four times as large; 1 paces evenly. Links that aggregate
     /// packets, such as Wi-Fi, then need fewer channel accesses; a short queue overflows sooner.
     pub send_quantum: u64,
+    /// Time for which packets are gathered once pacing holds them back, so that one system call sends several; not for packets
+    /// marked with ECT(1). Endpoints set it as their socket needs.
+    pub send_gather: Duration,
     /// Acknowledgment frequency to request of the peer, if it supports ACK_FREQUENCY; not for packets marked with
     /// ECT(1) ([`EcnMode::L4s`]).
     pub ack_frequency: Option<AckFrequencyConfig>,
@@ -388,6 +391,7 @@ impl Default for TransportConfig {
             stream_scheduler: Arc::new(|| Box::new(Rfc9218::default())),
             pacing: true,
             send_quantum: 1,
+            send_gather: Duration::ZERO,
             ack_frequency: Some(AckFrequencyConfig::default()),
             bundle: None,
             multipath: None,

@@ -30,6 +30,8 @@ pub struct Pacer {
     max_datagram_size: u64,
     /// Packets that leave together once the bucket was empty.
     quantum: u64,
+    /// The time at the present rate in which as many leave, if that is more, in nanoseconds.
+    gather_nanos: u64,
     /// Whether it was empty, and the next quantum is not yet in it.
     refills: bool,
 }
@@ -42,6 +44,7 @@ impl Pacer {
             burst_packets: BURST_PACKETS,
             max_datagram_size,
             quantum: 1,
+            gather_nanos: 0,
             refills: false,
         }
     }
@@ -50,6 +53,13 @@ impl Pacer {
     /// [`next_quantum`](Self::next_quantum). The bucket holds at least as many.
     pub fn with_quantum(mut self, packets: u64) -> Self {
         self.quantum = packets.max(1);
+        self
+    }
+
+    /// The same, but the packets of `time` leave together, up to half of what the bucket holds: a host sends them with one system call.
+    pub fn with_gather(mut self, time: Duration) -> Self {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.gather_nanos = nanos.min(BURST_NANOS / 2);
         self
     }
 
@@ -78,7 +88,8 @@ impl Pacer {
         bytes: u64,
         window: u64,
     ) -> Option<Instant> {
-        let quantum = self.full(self.quantum);
+        let gathered = rate.saturating_mul(self.gather_nanos) / 1_000_000_000;
+        let quantum = self.full(self.quantum).max(gathered);
         let quantum = quantum.min(window / QUANTA_PER_WINDOW).max(bytes);
         if !self.refills && self.next_send(now, rate, bytes).is_none() {
             return None;

@@ -319,7 +319,7 @@ fn pacer(config: &TransportConfig, datagram_size: u16) -> Pacer {
     let pacer = Pacer::new(datagram_size.into()).with_quantum(config.send_quantum);
     match config.ect() {
         Some(EcnCodepoint::Ect1) => pacer.with_short_bursts(),
-        _ => pacer,
+        _ => pacer.with_gather(config.send_gather),
     }
 }
 

@@ -438,8 +438,12 @@ fn for_server(mut config: ServerConfig, socket: &dyn UdpSocket) -> ServerConfig 
     config
 }
 
-/// Disables MTU discovery where probes may be fragmented, so that their arrival proves nothing.
+/// Disables MTU discovery where probes may be fragmented, so that their arrival proves nothing. Gathers packets where one call sends
+/// several.
 fn fit_to_socket(transport: &mut Arc<TransportConfig>, socket: &dyn UdpSocket) {
+    if transport.send_gather != socket.send_gather() {
+        Arc::make_mut(transport).send_gather = socket.send_gather();
+    }
     if socket.may_fragment() && transport.mtu.discover {
         Arc::make_mut(transport).mtu.discover = false;
     }

@@ -190,6 +190,12 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
         1
     }
 
+    /// The time for which packets are gathered where pacing holds them back: with timers of a few microseconds, each would leave by
+    /// itself, at the cost of a call. Zero where a call sends one datagram, or where time is simulated.
+    fn send_gather(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether routers or this host may fragment what is sent, so that MTU discovery does not work.
     fn may_fragment(&self) -> bool {
         false

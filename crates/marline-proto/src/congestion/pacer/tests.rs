@@ -154,6 +154,23 @@ fn a_quantum_leaves_together_at_the_same_rate() {
 }
 
 #[test]
+fn packets_of_a_time_leave_together_at_high_rates_alone() {
+    let batch = |packets, us| (packets, Duration::from_micros(us));
+    let large = 10_000 * MTU;
+    let gathering = || Pacer::new(MTU).with_gather(Duration::from_micros(500));
+    let fast = 20 * 1_200_000; // 20 datagrams a millisecond
+    assert_eq!(
+        batches(&mut gathering(), large, fast, 40 + 20)[1..],
+        [batch(10, 500), batch(10, 500)]
+    );
+    let slow = 1_200_000;
+    assert_eq!(
+        batches(&mut gathering(), large, slow, 12)[1..],
+        [batch(1, 1000), batch(1, 1000)]
+    );
+}
+
+#[test]
 fn a_quantum_is_a_quarter_of_the_window_at_most() {
     let rate = 1_200_000;
     let mut pacer = Pacer::new(MTU).with_quantum(8);

@@ -10,6 +10,7 @@ mod interfaces;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use marline_proto::{EcnCodepoint, Transmit};
 use quinn_udp::UdpSocketState;
@@ -21,6 +22,10 @@ use crate::runtime::{InterfaceAddress, RecvMeta, UdpSocket, UnreachableReport};
 
 /// Requested size of socket buffers, in bytes: about 30 ms at 1 Gbit/s. The system may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
+
+/// The time for which packets are gathered where the system splits what one call sends: at 1 Gbit/s, those of a whole call. Linux
+/// sends those of a millisecond together over TCP.
+const SEND_GATHER: Duration = Duration::from_micros(500);
 
 /// `recvmmsg` fills fewer buffers than it was given only when the socket is empty.
 const SHORT_RECV_MEANS_EMPTY: bool = cfg!(any(target_os = "linux", target_os = "android"));
@@ -139,6 +144,13 @@ impl UdpSocket for TokioSocket {
         self.interfaces
             .max_gso_segments()
             .map_or(main, |most| most.min(main))
+    }
+
+    fn send_gather(&self) -> Duration {
+        match self.max_gso_segments() > 1 {
+            true => SEND_GATHER,
+            false => Duration::ZERO,
+        }
     }
 
     fn max_gro_segments(&self) -> usize {
