@@ -232,6 +232,43 @@ fn packets_of_all_programs_go_through_the_tunnel_while_a_network_fails() {
     drop(server);
 }
 
+/// Connections of the kernel's TCP together use two networks, each of them one at a time.
+#[test]
+fn several_connections_use_both_networks_at_once() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    network.shape(0, "20mbit");
+    network.shape(1, "8mbit");
+    let server = setting.serve();
+    let client = setting.start("tun-sum", &["--path", PATHS[0], "--path", PATHS[1]]);
+    traffic::ping(&network.client);
+    let received = || PATHS.map(|path| network.received(path));
+    let before = received();
+    let sequence = std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| traffic::transfer(&network.client, HOST[0], || ()));
+        }
+        scope
+            .spawn(|| traffic::sequence(&network.client, HOST[0]))
+            .join()
+            .unwrap()
+    });
+    for (number, after) in received().into_iter().enumerate() {
+        let carried = after - before[number];
+        assert!(carried > 1_000_000, "{carried} on {}", PATHS[number]);
+        let name = format!(
+            r#"marline_tunnel_path_bytes_total{{client="10.77.0.2",path="{number}",direction="to_client"}}"#
+        );
+        assert!(setting.metric(&name) > 1_000_000);
+    }
+    // A probe timeout of a busy machine sends packets again by the other network.
+    let is_in_order = sequence.arrived > 300 && sequence.late * 20 < sequence.arrived;
+    assert!(is_in_order, "{sequence:?}");
+    drop((client, server));
+}
+
 fn client_summary(client: &Program) {
     until("the summary is printed", || {
         client.count("the tunnel is down") == 1

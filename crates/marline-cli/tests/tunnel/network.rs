@@ -103,7 +103,14 @@ impl Network {
         ip(&self.server, &format!("link set to{number} {state}")).unwrap();
     }
 
-    /// Packets that the client has received by a device.
+    /// Limits the rate at which the client receives by a network.
+    pub(crate) fn shape(&self, number: usize, rate: &str) {
+        let shaping =
+            format!("qdisc add dev to{number} root tbf rate {rate} burst 32kb latency 50ms");
+        run(&self.server, "tc", &shaping).unwrap();
+    }
+
+    /// Bytes that the client has received by a device.
     pub(crate) fn received(&self, device: &str) -> u64 {
         let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
         let text = self.client.inside(read).unwrap().unwrap();
@@ -142,14 +149,18 @@ pub(crate) fn join(
 
 /// The output of `ip` with these words.
 pub(crate) fn ip(namespace: &Namespace, words: &str) -> Result<String, String> {
-    let run = || Command::new("ip").args(words.split(' ')).output();
+    run(namespace, "ip", words)
+}
+
+fn run(namespace: &Namespace, program: &str, words: &str) -> Result<String, String> {
+    let run = || Command::new(program).args(words.split(' ')).output();
     let output = namespace.inside(run).and_then(|output| output);
-    let output = output.map_err(|error| format!("cannot run `ip`: {error}"))?;
+    let output = output.map_err(|error| format!("cannot run `{program}`: {error}"))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
             let error = String::from_utf8_lossy(&output.stderr);
-            Err(format!("`ip {words}`: {}", error.trim()))
+            Err(format!("`{program} {words}`: {}", error.trim()))
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The exchanges of the client's programs with the host behind the server.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use marline::Sha256;
 use marline_http::tcp::socket2::{Domain, Protocol, Socket, Type};
@@ -20,6 +22,12 @@ const TCP_PORT: u16 = 7001;
 
 /// The port of the host that receives until its client has sent everything, and answers with its address and the number of bytes.
 pub(crate) const COUNT_PORT: u16 = 7002;
+
+/// The port of the host that answers a datagram by a sequence of numbered ones.
+const SEQUENCE_PORT: u16 = 7003;
+
+/// The datagrams of a sequence: 1 Mbit/s for some seconds.
+const SEQUENCE: u32 = 400;
 
 /// Bytes of a transfer.
 const LENGTH: usize = 6_000_000;
@@ -39,10 +47,17 @@ pub(crate) fn serve(network: &Network) {
             let udp = UdpSocket::bind((address, UDP_PORT)).unwrap();
             let tcp = TcpListener::bind((address, TCP_PORT)).unwrap();
             let count = TcpListener::bind((address, COUNT_PORT)).unwrap();
-            (udp, tcp, count)
+            let numbered = UdpSocket::bind((address, SEQUENCE_PORT)).unwrap();
+            (udp, tcp, count, numbered)
         };
-        let (udp, tcp, count) = network.host.inside(sockets).unwrap();
+        let (udp, tcp, count, numbered) = network.host.inside(sockets).unwrap();
         serve_counts(count);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 2000];
+            while let Ok((_, peer)) = numbered.recv_from(&mut buffer) {
+                send_sequence(&numbered, peer);
+            }
+        });
         std::thread::spawn(move || {
             let mut buffer = [0; 2000];
             while let Ok((_, peer)) = udp.recv_from(&mut buffer) {
@@ -99,6 +114,15 @@ pub(crate) fn connect(namespace: &Arc<Namespace>, to: SocketAddr) -> io::Result<
 /// Where a service of the host is.
 pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
     SocketAddr::new(address.parse().unwrap(), port)
+}
+
+fn send_sequence(socket: &UdpSocket, peer: SocketAddr) {
+    for number in 0..SEQUENCE {
+        let mut datagram = number.to_be_bytes().to_vec();
+        datagram.resize(1200, 0);
+        let _ = socket.send_to(&datagram, peer);
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn send(mut stream: TcpStream) {
@@ -179,6 +203,41 @@ pub(crate) fn send_forged(namespace: &Arc<Namespace>, source: &str) {
         .unwrap()
         .unwrap();
     socket.send_to(b"x", (HOST[0], UDP_PORT)).unwrap();
+}
+
+/// How the datagrams of a sequence have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    /// Datagrams, each once.
+    pub(crate) arrived: usize,
+    /// Those that came after a later one.
+    pub(crate) late: usize,
+}
+
+/// Has the host send a sequence of datagrams.
+#[track_caller]
+pub(crate) fn sequence(namespace: &Arc<Namespace>, host: &str) -> Sequence {
+    let bind = || UdpSocket::bind("0.0.0.0:0");
+    let socket = namespace.inside(bind).unwrap().unwrap();
+    socket.set_read_timeout(Some(50 * PAUSE)).unwrap();
+    let host = SocketAddr::new(host.parse().unwrap(), SEQUENCE_PORT);
+    socket.send_to(b"x", host).unwrap();
+    let mut numbers = Vec::new();
+    let mut buffer = [0; 2000];
+    while let Ok(length) = socket.recv(&mut buffer) {
+        let number = buffer[..length].first_chunk().unwrap();
+        numbers.push(u32::from_be_bytes(*number));
+    }
+    let mut sequence = Sequence::default();
+    let (mut seen, mut largest) = (BTreeSet::new(), 0);
+    for number in numbers {
+        if seen.insert(number) {
+            sequence.arrived += 1;
+            sequence.late += usize::from(number < largest);
+            largest = largest.max(number);
+        }
+    }
+    sequence
 }
 
 /// Receives all bytes from the host, and checks them; calls `half` when half of them have arrived.
