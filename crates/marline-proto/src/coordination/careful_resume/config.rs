@@ -18,12 +18,12 @@ impl Named for Reconnaissance {
     const WORDS: &'static [Word<Self>] = &[
         Word {
             name: "handshake",
-            about: "The handshake's flight; with controllers that have no rate, the first flight",
+            about: "The handshake's, with a rate-based controller",
             value: Self::Handshake,
         },
         Word {
             name: "first_flight",
-            about: "The initial window of application data (RFC 9959)",
+            about: "The initial window (RFC 9959)",
             value: Self::FirstFlight,
         },
     ];
@@ -54,7 +54,7 @@ impl CarefulResumeConfig {
         &Field::new(
             "max_jump",
             Domain::bytes(1, 1 << 32).or("none"),
-            "The largest window to jump to; none is half of the saved capacity",
+            "The largest window to jump to",
             |c: &mut Self| &mut c.max_jump,
         ),
         &Derived {
@@ -88,7 +88,7 @@ impl CarefulResumeConfig {
         &Field::new(
             "reconnaissance",
             Domain::words::<Reconnaissance>(),
-            "The flight that has to be acknowledged before the jump",
+            "The flight acknowledged before a jump",
             |c: &mut Self| &mut c.reconnaissance,
         ),
     ];
