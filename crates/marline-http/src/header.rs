@@ -100,7 +100,7 @@ pub(crate) fn join_cookies(headers: &mut HeaderMap) {
 }
 
 /// The value of the cookie `name` in the fields of a request, if it has one (RFC 6265, section 4.2).
-pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
     let fields = headers.get_all(COOKIE).iter();
     let mut pairs = fields.flat_map(|field| field.as_bytes().split(|byte| *byte == b';'));
     pairs.find_map(|pair| {

@@ -31,6 +31,7 @@ pub mod page;
 mod pem;
 pub mod pipes;
 pub mod proxy;
+mod request_key;
 mod runtime;
 pub mod server;
 mod stream;
@@ -42,9 +43,9 @@ mod whole;
 
 pub use crate::body::{Body, BoxError};
 pub use crate::file::read_regular_file;
-pub use crate::header::cookie;
 pub use crate::host_pattern::{HostPattern, InvalidHostPattern};
 pub use crate::interim::Interim;
 pub use crate::networks::{InvalidNetwork, Network};
 pub use crate::pem::{Dates, KeyKind, PemProblem, Validity};
+pub use crate::request_key::{InvalidRequestKey, RequestKey};
 pub use crate::tls::{NoTlsVersion, TlsVersion, TlsVersions};

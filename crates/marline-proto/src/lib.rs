@@ -74,7 +74,7 @@ pub use endpoint::{
     ConnectionHandle, Endpoint, EndpointStats, NewConnection, Refusals, Route, WorkerGroup,
 };
 pub use handshake::{
-    Cipher, ConnectError, TlsClientConfig, TlsConfigError, TlsServerConfig, Versions,
+    Cipher, ConnectError, SessionKind, TlsClientConfig, TlsConfigError, TlsServerConfig, Versions,
     crypto_provider, default_crypto_provider,
 };
 /// The vocabulary of settings: how a policy or a setting is named, written, checked and shown.

@@ -10,13 +10,13 @@ use marline::settings::{
 };
 use marline_certificates::SiteAcme;
 use marline_http::proxy::{ProxyConfig, WeightedUpstream};
-use marline_http::{HostPattern, Network};
+use marline_http::{HostPattern, Network, RequestKey};
 
 use crate::client_certificates::{ClientCertificateFiles, RouteCertificates};
 use crate::error_pages;
 use crate::fields::{self, Origin};
 use crate::paths::PathPattern;
-use crate::rate::{Rate, RateKey};
+use crate::rate::Rate;
 use crate::template::{PathTemplate, Template};
 use crate::written::WrittenAt;
 
@@ -134,7 +134,7 @@ pub struct Rules {
     /// How often a client may request.
     pub rate: Option<Rate>,
     /// The property of requests by which they are counted.
-    pub rate_by: RateKey,
+    pub rate_by: RequestKey,
     /// Requests that a client may make at once.
     pub burst: Option<u32>,
     /// Bytes of the content of a request.

@@ -33,7 +33,7 @@ pub use self::config::{CertificateFiles, Handler, RouteConfig, Rules, SiteConfig
 pub use self::error::SiteError;
 pub use self::fields::Origin;
 pub use self::paths::PathPattern;
-pub use self::rate::{Rate, RateKey};
+pub use self::rate::Rate;
 pub use self::sites::{identities, redirect_to_https, site_names, sites};
 pub use self::template::{PathTemplate, Template};
 pub use self::users::BasicAuthError;

@@ -8,9 +8,9 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderMap;
 use marline::settings::text_values;
-use marline_http::cookie;
+use marline_http::RequestKey;
 use tokio::time::Instant;
 
 /// Clients whose requests are counted at once. With more, the others share one count.
@@ -72,73 +72,13 @@ impl fmt::Display for Rate {
 
 text_values!(Rate);
 
-/// The property of requests by which they are counted together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RateKey {
-    /// The address of the client.
-    #[default]
-    Address,
-    /// The value of a field.
-    Field(HeaderName),
-    /// The value of a cookie.
-    Cookie(String),
-}
-
-/// A text is not a [`RateKey`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is nothing to count requests by; write address, header:NAME or cookie:NAME")]
-pub struct InvalidRateKey(String);
-
-impl RateKey {
-    /// The value in a request with the fields `headers`, if it has one.
-    fn value<'a>(&self, headers: &'a HeaderMap) -> Option<&'a [u8]> {
-        match self {
-            Self::Address => None,
-            Self::Field(name) => headers.get(name).map(|value| value.as_bytes()),
-            Self::Cookie(name) => cookie(headers, name),
-        }
-    }
-}
-
-impl FromStr for RateKey {
-    type Err = InvalidRateKey;
-
-    fn from_str(text: &str) -> Result<Self, InvalidRateKey> {
-        let invalid = || InvalidRateKey(text.to_owned());
-        match text.split_once(':') {
-            None if text == "address" => Ok(Self::Address),
-            Some(("header", name)) => {
-                let name = HeaderName::from_bytes(name.as_bytes());
-                name.map(Self::Field).map_err(|_| invalid())
-            }
-            // The characters of a cookie's name are those of a field's (RFC 6265, section 4.1.1).
-            Some(("cookie", name)) if HeaderName::from_bytes(name.as_bytes()).is_ok() => {
-                Ok(Self::Cookie(name.to_owned()))
-            }
-            _ => Err(invalid()),
-        }
-    }
-}
-
-impl fmt::Display for RateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address => f.write_str("address"),
-            Self::Field(name) => write!(f, "header:{name}"),
-            Self::Cookie(name) => write!(f, "cookie:{name}"),
-        }
-    }
-}
-
-text_values!(RateKey);
-
 /// The requests of each client, by the generic cell rate algorithm (ITU-T I.371): one time for each client.
 #[derive(Debug)]
 pub(crate) struct RateLimit {
     interval: Duration,
     /// The time by which a client may be ahead of its rate.
     tolerance: Duration,
-    key: RateKey,
+    key: RequestKey,
     /// Hashes keys, whose length clients choose.
     hashes: RandomState,
     counted: Mutex<Counted>,
@@ -188,7 +128,7 @@ impl Client {
 impl RateLimit {
     /// `rate`, with bursts of `burst` requests; by default, those of a second, and one at least. Requests are counted together by
     /// `key`, or by address where they have none.
-    pub(crate) fn new(rate: Rate, burst: Option<u32>, key: RateKey) -> Self {
+    pub(crate) fn new(rate: Rate, burst: Option<u32>, key: RequestKey) -> Self {
         let interval = rate.interval();
         let of_a_second = Duration::from_secs(1).as_nanos() / interval.as_nanos().max(1);
         let of_a_second = u32::try_from(of_a_second).unwrap_or(u32::MAX);
@@ -256,13 +196,13 @@ mod tests {
             assert!(refuse(&limit, address("192.0.2.1")).is_some());
         }
         for text in ["", "adress", "header:", "header:a b", "cookie:", "query:a"] {
-            assert!(text.parse::<RateKey>().is_err(), "{text}");
+            assert!(text.parse::<RequestKey>().is_err(), "{text}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_has_its_burst_and_then_its_rate() {
-        let limit = RateLimit::new("2/s".parse().unwrap(), Some(3), RateKey::Address);
+        let limit = RateLimit::new("2/s".parse().unwrap(), Some(3), RequestKey::Address);
         let client = address("192.0.2.1");
         for _ in 0..3 {
             assert_eq!(refuse(&limit, client), None);
@@ -279,7 +219,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_network_of_ipv6_is_one_client() {
-        let limit = RateLimit::new("1/m".parse().unwrap(), None, RateKey::Address);
+        let limit = RateLimit::new("1/m".parse().unwrap(), None, RequestKey::Address);
         assert_eq!(refuse(&limit, address("2001:db8::1")), None);
         assert!(refuse(&limit, address("2001:db8::2")).is_some());
         assert_eq!(refuse(&limit, address("2001:db8:0:1::1")), None);
@@ -287,7 +227,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn clients_are_limited_in_number() {
-        let limit = RateLimit::new("1/m".parse().unwrap(), None, RateKey::Address);
+        let limit = RateLimit::new("1/m".parse().unwrap(), None, RequestKey::Address);
         let limit_of = |index: u32| refuse(&limit, IpAddr::V4(index.into()));
         for index in 0..100_000 {
             assert_eq!(limit_of(index), None);

@@ -7,9 +7,9 @@ use http::header::{CONTENT_LENGTH, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Limited;
-use marline_http::Body;
 use marline_http::proxy::{UpstreamMetrics, reverse_proxy};
 use marline_http::server::{Acceptable, Compression, Refusal, Site, compressed};
+use marline_http::{Body, RequestKey};
 use tower::ServiceExt;
 
 use crate::access::Access;
@@ -19,7 +19,6 @@ use crate::error::SiteError;
 use crate::error_pages::ErrorPages;
 use crate::fields::{Changes, Cors, CorsAnswer, add_hsts, hsts};
 use crate::files::Files;
-use crate::rate::RateKey;
 use crate::template::{Parts, PathTemplate, Template};
 
 /// The parts of a request that have to outlast it.
@@ -113,7 +112,7 @@ impl Compiled {
         needs(
             "rate_by",
             "rate",
-            rules.rate_by != RateKey::default() && rules.rate.is_none(),
+            rules.rate_by != RequestKey::default() && rules.rate.is_none(),
         )?;
         needs(
             "realm",

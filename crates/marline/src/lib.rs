@@ -90,11 +90,11 @@ pub use marline_proto::{
     ConnectionError, ConnectionId, ConnectionInfo, DatagramPath, Dir, EcnCodepoint, EcnMode,
     EndpointConfig, EndpointFailure, EndpointStats, ErrorCode, Instant, MakeObserver, MigrateError,
     MtuConfig, MultipathConfig, PathId, Prefix, Priority, QUIC_LB_KEY_LEN, QuicLb, QuicLbConfig,
-    QuicLbError, QuicLbFormat, Refusals, ResetKey, RetryPolicy, ServerConfig, ServerId, Sha256,
-    Side, StreamId, TicketKey, TlsClientConfig, TlsConfigError, TlsServerConfig, TokenKey,
-    Transmit, TransportConfig, TransportError, Unreachable, Version, Versions, WorkerKey, ack,
-    congestion, coordination, crypto_provider, default_crypto_provider, hmac_sha256, observe,
-    quic_lb_key, recovery, samples, scheduling, settings,
+    QuicLbError, QuicLbFormat, Refusals, ResetKey, RetryPolicy, ServerConfig, ServerId,
+    SessionKind, Sha256, Side, StreamId, TicketKey, TlsClientConfig, TlsConfigError,
+    TlsServerConfig, TokenKey, Transmit, TransportConfig, TransportError, Unreachable, Version,
+    Versions, WorkerKey, ack, congestion, coordination, crypto_provider, default_crypto_provider,
+    hmac_sha256, observe, quic_lb_key, recovery, samples, scheduling, settings,
 };
 
 pub use crate::connection::{Connecting, Connection, ConnectionEvent, Events, WeakConnection};

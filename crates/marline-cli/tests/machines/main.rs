@@ -16,6 +16,8 @@ mod balancer;
 mod clients;
 mod machines;
 mod migration;
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
 mod network;
 mod translator;
 

@@ -14,7 +14,8 @@ use marline_lab::emu::Namespace;
 use tempfile::TempDir;
 
 use crate::STEP;
-use crate::network::{Held, block_on, ip};
+use crate::namespaces::{ip, join, namespace};
+use crate::network::block_on;
 
 /// The address of the server, which both networks reach.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 9, 1);
@@ -76,50 +77,23 @@ struct Networks {
 
 impl Networks {
     fn new() -> Result<Self, String> {
-        let make = || {
-            Namespace::new()
-                .map(Arc::new)
-                .map_err(|error| error.to_string())
-        };
         let networks = Self {
-            client: make()?,
-            server: make()?,
+            client: namespace()?,
+            server: namespace()?,
         };
         let server = &networks.server;
-        let held = Held::of(&networks.client).map_err(|error| error.to_string())?;
-        ip(server, &["link", "set", "lo", "up"])?;
-        let address = format!("{SERVER}/32");
-        ip(server, &["address", "add", &address, "dev", "lo"])?;
-        for (device, metric) in [(WLAN, "100"), (WWAN, "200")] {
+        ip(server, "link set lo up")?;
+        ip(server, &format!("address add {SERVER}/32 dev lo"))?;
+        for (device, metric) in [(WLAN, 100), (WWAN, 200)] {
             let Device { name, peer, .. } = device;
-            ip(
-                server,
-                &[
-                    "link",
-                    "add",
-                    "name",
-                    peer,
-                    "type",
-                    "veth",
-                    "peer",
-                    "name",
-                    name,
-                    "netns",
-                    held.path(),
-                ],
-            )?;
+            join(server, peer, &networks.client, name)?;
             for (namespace, name, host) in [(server, peer, 1), (&networks.client, name, 2)] {
-                let address = format!("{}/24", device.address(host));
-                ip(namespace, &["address", "add", &address, "dev", name])?;
-                ip(namespace, &["link", "set", name, "up"])?;
+                let address = device.address(host);
+                ip(namespace, &format!("address add {address}/24 dev {name}"))?;
             }
-            let router = device.address(1).to_string();
-            ip(
-                &networks.client,
-                &[
-                    "route", "add", "default", "via", &router, "dev", name, "metric", metric,
-                ],
-            )?;
+            let router = device.address(1);
+            let route = format!("route add default via {router} dev {name} metric {metric}");
+            ip(&networks.client, &route)?;
         }
         // Answers arrive at a device that is not that of the route.
         let accept = || {
@@ -141,29 +115,18 @@ impl Networks {
         let (client, server) = (&self.client, &self.server);
         // To a host that does not exist.
         let mute = |namespace, host: &str, device| {
-            let hardware = "02:00:00:00:00:99";
-            ip(
-                namespace,
-                &[
-                    "neighbour",
-                    "replace",
-                    host,
-                    "dev",
-                    device,
-                    "lladdr",
-                    hardware,
-                    "nud",
-                    "permanent",
-                ],
-            )
+            let hardware = "lladdr 02:00:00:00:00:99 nud permanent";
+            let words = format!("neighbour replace {host} dev {device} {hardware}");
+            ip(namespace, &words)
         };
+        let (wlan, peer) = (WLAN.name, WLAN.peer);
         let lost = match loss {
-            Loss::LinkDown => ip(client, &["link", "set", WLAN.name, "down"]),
-            Loss::NoCarrier => ip(server, &["link", "set", WLAN.peer, "down"]),
-            Loss::NoAddress => ip(client, &["address", "delete", &prefix, "dev", WLAN.name]),
-            Loss::NoRoute => ip(client, &["route", "delete", "default", "dev", WLAN.name]),
-            Loss::Silence => mute(client, &WLAN.address(1).to_string(), WLAN.name)
-                .and_then(|()| mute(server, &address, WLAN.peer)),
+            Loss::LinkDown => ip(client, &format!("link set {wlan} down")),
+            Loss::NoCarrier => ip(server, &format!("link set {peer} down")),
+            Loss::NoAddress => ip(client, &format!("address delete {prefix} dev {wlan}")),
+            Loss::NoRoute => ip(client, &format!("route delete default dev {wlan}")),
+            Loss::Silence => mute(client, &WLAN.address(1).to_string(), wlan)
+                .and_then(|_| mute(server, &address, peer)),
         };
         lost.unwrap();
     }

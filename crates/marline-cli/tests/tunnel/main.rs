@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the programs run in real time")]
 
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
 mod network;
 mod programs;
 mod split;
@@ -18,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use self::network::{HOST, Network, PATHS, SERVER, ip};
+use self::namespaces::ip;
+use self::network::{HOST, Network, PATHS, SERVER};
 use self::programs::{Program, printed, run, text};
 
 /// The time for a step, which programs on a slow machine take in a few seconds.

@@ -1,11 +1,10 @@
 //! Network namespaces: a client with two networks, the server of its tunnels, and a host behind the server.
 
-use std::io;
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 
 use marline_lab::emu::Namespace;
+
+use crate::namespaces::{ip, join, namespace, run};
 
 /// The address of the server, which both networks of the client lead to.
 pub(crate) const SERVER: &str = "192.0.2.1";
@@ -26,14 +25,10 @@ impl Network {
     /// # Errors
     /// A privilege or a tool is missing.
     pub(crate) fn new() -> Result<Self, String> {
-        let make = || {
-            let made = Namespace::new().map(Arc::new);
-            made.map_err(|error| error.to_string())
-        };
         let network = Self {
-            client: make()?,
-            server: make()?,
-            host: make()?,
+            client: namespace()?,
+            server: namespace()?,
+            host: namespace()?,
         };
         let Self {
             client,
@@ -126,65 +121,4 @@ pub(crate) fn set(namespace: &Namespace, setting: &str, value: &str) -> Result<(
     let write = || std::fs::write(format!("/proc/sys/net/{setting}"), value);
     let written = namespace.inside(write).and_then(|written| written);
     written.map_err(|error| format!("cannot set {setting}: {error}"))
-}
-
-/// Joins two namespaces by a pair of devices.
-pub(crate) fn join(
-    first: &Arc<Namespace>,
-    device: &str,
-    second: &Arc<Namespace>,
-    other: &str,
-) -> Result<(), String> {
-    let held = Held::of(second).map_err(|error| error.to_string())?;
-    ip(
-        first,
-        &format!(
-            "link add name {device} type veth peer name {other} netns {}",
-            held.path
-        ),
-    )?;
-    ip(first, &format!("link set {device} up"))?;
-    ip(second, &format!("link set {other} up")).map(drop)
-}
-
-/// The output of `ip` with these words.
-pub(crate) fn ip(namespace: &Namespace, words: &str) -> Result<String, String> {
-    run(namespace, "ip", words)
-}
-
-fn run(namespace: &Namespace, program: &str, words: &str) -> Result<String, String> {
-    let run = || Command::new(program).args(words.split(' ')).output();
-    let output = namespace.inside(run).and_then(|output| output);
-    let output = output.map_err(|error| format!("cannot run `{program}`: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => {
-            let error = String::from_utf8_lossy(&output.stderr);
-            Err(format!("`{program} {words}`: {}", error.trim()))
-        }
-    }
-}
-
-/// A thread inside a namespace, by which programs find it: it has no name.
-struct Held {
-    path: String,
-    /// Dropped to end the thread.
-    _end: Sender<()>,
-}
-
-impl Held {
-    fn of(namespace: &Arc<Namespace>) -> io::Result<Self> {
-        let (found, path) = channel();
-        let (end, ended) = channel::<()>();
-        let inside = Arc::clone(namespace);
-        std::thread::spawn(move || {
-            inside.inside(move || {
-                let thread = std::fs::read_link("/proc/thread-self");
-                let _ = found.send(thread.map(|at| format!("/proc/{}/ns/net", at.display())));
-                let _ = ended.recv();
-            })
-        });
-        let path = path.recv().map_err(io::Error::other)??;
-        Ok(Self { path, _end: end })
-    }
 }

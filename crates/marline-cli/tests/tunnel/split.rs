@@ -8,7 +8,8 @@ use std::time::Duration;
 use marline_http::tcp::socket2::SockRef;
 use marline_lab::emu::Namespace;
 
-use crate::network::{HOST, ip, join, set};
+use crate::namespaces::{ip, join};
+use crate::network::{HOST, set};
 use crate::programs::Program;
 use crate::traffic::{COUNT_PORT, at, connect, serve_counts, transfer, upload};
 use crate::{Setting, traffic, until};

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::header::{HeaderMap, HeaderName};
+use http::header::HeaderMap;
 use marline::settings::text_values;
 use sha1::{Digest, Sha1};
 
-use crate::header::cookie;
+use crate::request_key::RequestKey;
 
 /// The policy by which a request gets one of the applications that work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,18 +23,7 @@ pub enum Balance {
     LeastRequests,
     /// The same one for the same key, as long as it works; applications take turns for requests without a key. An application
     /// that goes away moves only its own keys to others.
-    Hash(HashKey),
-}
-
-/// The key of requests that get the same application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HashKey {
-    /// The address of the client.
-    Client,
-    /// The value of a cookie.
-    Cookie(String),
-    /// The value of a header field.
-    Header(HeaderName),
+    Hash(RequestKey),
 }
 
 /// A text is not a policy.
@@ -51,9 +40,9 @@ impl fmt::Display for Balance {
             Self::RoundRobin => f.write_str("round_robin"),
             Self::RandomTwo => f.write_str("random_two"),
             Self::LeastRequests => f.write_str("least_requests"),
-            Self::Hash(HashKey::Client) => f.write_str("hash client"),
-            Self::Hash(HashKey::Cookie(name)) => write!(f, "hash cookie {name}"),
-            Self::Hash(HashKey::Header(name)) => write!(f, "hash header {name}"),
+            Self::Hash(RequestKey::Address) => f.write_str("hash client"),
+            Self::Hash(RequestKey::Cookie(name)) => write!(f, "hash cookie {name}"),
+            Self::Hash(RequestKey::Field(name)) => write!(f, "hash header {name}"),
         }
     }
 }
@@ -62,21 +51,17 @@ impl FromStr for Balance {
     type Err = InvalidBalance;
 
     fn from_str(text: &str) -> Result<Self, InvalidBalance> {
-        let invalid = || InvalidBalance(text.to_owned());
         let words: Vec<_> = text.split_whitespace().collect();
-        Ok(match words[..] {
-            ["round_robin"] => Self::RoundRobin,
-            ["random_two"] => Self::RandomTwo,
-            ["least_requests"] => Self::LeastRequests,
-            ["hash", "client"] => Self::Hash(HashKey::Client),
-            ["hash", "cookie", name] if !name.contains(['=', ';', ',']) => {
-                Self::Hash(HashKey::Cookie(name.to_owned()))
-            }
-            ["hash", "header", name] => {
-                Self::Hash(HashKey::Header(name.parse().map_err(|_| invalid())?))
-            }
-            _ => return Err(invalid()),
-        })
+        let read = match words[..] {
+            ["round_robin"] => Some(Self::RoundRobin),
+            ["random_two"] => Some(Self::RandomTwo),
+            ["least_requests"] => Some(Self::LeastRequests),
+            ["hash", "client"] => Some(Self::Hash(RequestKey::Address)),
+            ["hash", "cookie", name] => RequestKey::cookie(name).map(Self::Hash),
+            ["hash", "header", name] => RequestKey::field(name).map(Self::Hash),
+            _ => None,
+        };
+        read.ok_or_else(|| InvalidBalance(text.to_owned()))
     }
 }
 
@@ -89,9 +74,10 @@ impl Balance {
             return None;
         };
         match key {
-            HashKey::Client => client.map(|ip| Key::of(ip.to_canonical().to_string().as_bytes())),
-            HashKey::Cookie(name) => cookie(headers, name).map(Key::of),
-            HashKey::Header(name) => headers.get(name).map(|value| Key::of(value.as_bytes())),
+            RequestKey::Address => {
+                client.map(|ip| Key::of(ip.to_canonical().to_string().as_bytes()))
+            }
+            other => other.value(headers).map(Key::of),
         }
     }
 }

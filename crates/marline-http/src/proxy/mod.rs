@@ -31,7 +31,7 @@ mod upstreams;
 mod url;
 mod websocket;
 
-pub use self::balance::{Balance, HashKey, InvalidBalance};
+pub use self::balance::{Balance, InvalidBalance};
 pub use self::config::{ClientFields, ForwardedFields, ProxyConfig, RewriteFields};
 pub use self::forward::{AllowedHost, ForwardConfig, InvalidHost, forward_proxy};
 pub use self::gateway::{GatewayConfig, HostName, Hosts, InvalidHostName, gateway};

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline::Sha256;
+use marline::{SessionKind, Sha256};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{
-    ProducesTickets, StoresServerSessions, VerifierBuilderError, WebPkiClientVerifier,
-};
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use x509_cert::der::Decode;
 
@@ -184,15 +182,8 @@ impl ClientCertificates {
 
     /// Has `tls` resume the sessions of these rules alone: a session has the certificate of its client, which other rules may refuse.
     pub(super) fn bind_sessions(&self, tls: &mut rustls::ServerConfig) {
-        let id = self.0.id;
-        tls.session_storage = Arc::new(OfRules {
-            id,
-            all: Arc::clone(&tls.session_storage),
-        });
-        tls.ticketer = Arc::new(OfRules {
-            id,
-            all: Arc::clone(&tls.ticketer),
-        });
+        let prefix = [MARK, &self.0.id].concat();
+        SessionKind::with_prefix(&prefix).bind(tls);
     }
 
     /// The certificate of a client that presented `chain`, if it is valid at `unix_time`.
@@ -436,63 +427,8 @@ fn ascii(text: &str) -> String {
     all
 }
 
-/// The sessions of one set of rules in the storage of all. Those without rules are stored as rustls writes them, of which none
-/// begins as these do.
-#[derive(Debug)]
-struct OfRules<T: ?Sized> {
-    id: RulesId,
-    all: Arc<T>,
-}
-
-impl<T: ?Sized> OfRules<T> {
-    fn marked(&self, session: &[u8]) -> Vec<u8> {
-        [MARK, &self.id, session].concat()
-    }
-
-    fn unmarked(&self, session: &[u8]) -> Option<Vec<u8>> {
-        let session = session.strip_prefix(MARK)?.strip_prefix(&self.id)?;
-        Some(session.to_vec())
-    }
-}
-
-/// The start of such sessions, which is no version of TLS.
+/// The start of sessions of one set of rules, before their ID, which is no version of TLS.
 const MARK: &[u8] = b"client certificates";
-
-impl StoresServerSessions for OfRules<dyn StoresServerSessions> {
-    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
-        self.all.put(key, self.marked(&value))
-    }
-
-    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.unmarked(&self.all.get(key)?)
-    }
-
-    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.unmarked(&self.all.take(key)?)
-    }
-
-    fn can_cache(&self) -> bool {
-        self.all.can_cache()
-    }
-}
-
-impl ProducesTickets for OfRules<dyn ProducesTickets> {
-    fn enabled(&self) -> bool {
-        self.all.enabled()
-    }
-
-    fn lifetime(&self) -> u32 {
-        self.all.lifetime()
-    }
-
-    fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.all.encrypt(&self.marked(plain))
-    }
-
-    fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {
-        self.unmarked(&self.all.decrypt(cipher)?)
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -535,19 +471,5 @@ mod tests {
             error.contains("an older version than 3 of X.509"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn sessions_are_those_of_one_set_of_rules() {
-        let all = rustls::server::ServerSessionMemoryCache::new(8);
-        let of = |id| OfRules::<dyn StoresServerSessions> {
-            id: [id; 32],
-            all: Arc::clone(&all) as _,
-        };
-        assert!(of(1).put(vec![1], vec![2]));
-        assert_eq!(of(1).get(&[1]), Some(vec![2]));
-        assert_eq!(of(2).get(&[1]), None);
-        assert!(all.put(vec![3], vec![4]));
-        assert_eq!(of(1).take(&[3]), None, "it has no rules");
     }
 }

@@ -10,7 +10,7 @@
 //! | the versions that a connection may use | `versions` |
 //! | versions in a ClientHello, before TLS is created | `client_hello` |
 //! | secrets for another version's keys | `recorder` |
-//! | sessions by version | `sessions` |
+//! | sessions by version, or by rules of an application | `sessions` |
 
 mod binding;
 mod client_hello;
@@ -29,5 +29,6 @@ pub use config::{
 };
 pub use drive::ConnectError;
 pub(crate) use drive::{ClientStart, Handshake, HandshakeStep, ServerStart};
+pub use sessions::SessionKind;
 pub(crate) use stream::CryptoToken;
 pub use versions::Versions;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use marline_http::proxy::{ForwardConfig, forward_proxy};
 use marline_http::server::{Server, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use super::LIMIT;
 use super::application::{Application, Then, field};
+use super::tunnels::ask;
 
 async fn forward(change: impl FnOnce(&mut ForwardConfig)) -> SocketAddr {
     let mut config = ForwardConfig::default();
@@ -34,18 +35,6 @@ async fn echo() -> SocketAddr {
         }
     });
     address
-}
-
-/// Sends a header; returns the connection, and the header of the answer.
-async fn ask(proxy: SocketAddr, head: &str) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(proxy).await.unwrap();
-    stream.write_all(head.as_bytes()).await.unwrap();
-    let mut header = Vec::new();
-    while !header.ends_with(b"\r\n\r\n") {
-        let byte = tokio::time::timeout(LIMIT, stream.read_u8()).await;
-        header.push(byte.unwrap().unwrap());
-    }
-    (stream, String::from_utf8(header).unwrap())
 }
 
 fn connect(target: &str) -> String {

@@ -24,7 +24,8 @@ use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
 use super::application::{Application, Then, field};
-use super::tunnels::{connect, talk, upgrade};
+use super::secured::identities;
+use super::tunnels::{talk, talk_over_http3, upgrade};
 use super::{LIMIT, get, proxy_with, request, whole};
 use crate::common::{TestServer, VERSIONS, pattern, until};
 use crate::metrics::wait_for;
@@ -242,20 +243,7 @@ fn endpoint(own: &Identity, client: Option<&Identity>) -> marline::Endpoint {
 #[tokio::test]
 async fn an_application_over_quic_gets_the_certificate_of_the_proxy_and_the_name() {
     let files = TempDir::new().unwrap();
-    let make = |name: &str, stem: &str| {
-        let identity = Identity::self_signed(vec![name.to_owned()]).unwrap();
-        for (kind, text) in [
-            ("pem", identity.certificate_pem()),
-            ("key", identity.key_pem()),
-        ] {
-            std::fs::write(files.path().join(format!("{stem}.{kind}")), text).unwrap();
-        }
-        identity
-    };
-    let (own, client) = (
-        make("app.example.org", "application"),
-        make("proxy", "client"),
-    );
+    let (own, client) = identities(files.path(), "app.example.org");
     let endpoint = endpoint(&own, Some(&client));
     let url = format!("h3://{}", endpoint.local_addr());
     let proxy = proxy_with(&[url], |config| {
@@ -355,19 +343,7 @@ async fn a_websocket_is_one_of_extended_connect_at_an_application_of_http3() {
     let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
     assert_eq!(field(&header, "sec-websocket-accept"), Some(accept));
     talk(stream).await;
-    let (write, written) = tokio::sync::mpsc::unbounded_channel();
-    let response = connect(&proxy, Body::new(super::tunnels::RawValue(written))).await;
-    assert_eq!(response.status(), StatusCode::OK);
-    assert!(!response.headers().contains_key("sec-websocket-accept"));
-    let mut body = response.into_body();
-    for text in ["hello", "again"] {
-        write.send(text).unwrap();
-        let chunk = tokio::time::timeout(LIMIT, body.chunk()).await.unwrap();
-        assert_eq!(chunk.unwrap().unwrap(), text);
-    }
-    drop(write);
-    let rest = tokio::time::timeout(LIMIT, body.collect()).await.unwrap();
-    assert!(rest.unwrap().to_bytes().is_empty());
+    talk_over_http3(&proxy).await;
     let heads = app.seen.heads.lock().unwrap();
     for head in &*heads {
         assert_eq!(

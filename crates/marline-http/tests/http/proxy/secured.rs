@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
@@ -38,21 +38,25 @@ struct Behaviour {
     asks_for_certificate: bool,
 }
 
+/// The certificates of an application of this name, and of its client, with their keys as files in `directory`.
+pub(super) fn identities(directory: &Path, name: &str) -> (Identity, Identity) {
+    let make = |name: &str, stem: &str| {
+        let identity = Identity::self_signed(vec![name.to_owned()]).unwrap();
+        for (kind, text) in [
+            ("pem", identity.certificate_pem()),
+            ("key", identity.key_pem()),
+        ] {
+            std::fs::write(directory.join(format!("{stem}.{kind}")), text).unwrap();
+        }
+        identity
+    };
+    (make(name, "application"), make("proxy", "client"))
+}
+
 impl Secured {
     async fn with(behaviour: Behaviour) -> Self {
         let files = TempDir::new().unwrap();
-        let make = |name: &str, stem: &str| {
-            let identity = Identity::self_signed(vec![name.to_owned()]).unwrap();
-            for (kind, text) in [
-                ("pem", identity.certificate_pem()),
-                ("key", identity.key_pem()),
-            ] {
-                std::fs::write(files.path().join(format!("{stem}.{kind}")), text).unwrap();
-            }
-            identity
-        };
-        let own = make(behaviour.name, "application");
-        let client = make("proxy", "client");
+        let (own, client) = identities(files.path(), behaviour.name);
         let builder = rustls::ServerConfig::builder_with_provider(Arc::new(
             marline::default_crypto_provider(),
         ))

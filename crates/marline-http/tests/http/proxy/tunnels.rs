@@ -54,9 +54,14 @@ pub(super) async fn echo() -> Application {
 
 /// Opens a WebSocket over HTTP/1.1; returns the connection, and the header of the response.
 pub(super) async fn upgrade(address: std::net::SocketAddr) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(address).await.unwrap();
     let head = "GET /path?query HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\n\
         Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    ask(address, head).await
+}
+
+/// Sends a header over HTTP/1.1; returns the connection, and the header of the response.
+pub(super) async fn ask(address: std::net::SocketAddr, head: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut header = Vec::new();
     while !header.ends_with(b"\r\n\r\n") {
@@ -132,7 +137,7 @@ async fn a_websocket_over_http2_is_one_at_the_application() {
 }
 
 /// The content of a request that a test writes while it is sent.
-pub(super) struct RawValue(pub(super) mpsc::UnboundedReceiver<&'static str>);
+struct RawValue(mpsc::UnboundedReceiver<&'static str>);
 
 impl http_body::Body for RawValue {
     type Data = Bytes;
@@ -151,8 +156,13 @@ impl http_body::Body for RawValue {
 async fn a_websocket_over_http3_is_one_at_the_application() {
     let application = echo().await;
     let proxy = proxy(&[application.url()]).await;
+    talk_over_http3(&proxy).await;
+}
+
+/// Opens a WebSocket over HTTP/3, sends and receives in turns, then ends.
+pub(super) async fn talk_over_http3(proxy: &TestServer) {
     let (write, written) = mpsc::unbounded_channel();
-    let response = connect(&proxy, Body::new(RawValue(written))).await;
+    let response = connect(proxy, Body::new(RawValue(written))).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert!(!response.headers().contains_key("sec-websocket-accept"));
     let mut body = response.into_body();
@@ -167,7 +177,7 @@ async fn a_websocket_over_http3_is_one_at_the_application() {
 }
 
 /// Sends an extended CONNECT over HTTP/3.
-pub(super) async fn connect(
+async fn connect(
     server: &TestServer,
     body: Body,
 ) -> http::Response<marline_http::client::Download> {
