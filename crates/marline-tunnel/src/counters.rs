@@ -55,6 +55,8 @@ impl Dropped {
 /// Packets of a tunnel, or of all tunnels of a server.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// Those of all tunnels, which these are part of.
+    total: Option<Arc<Self>>,
     sent: Direction,
     received: Direction,
     copied: AtomicU64,
@@ -117,6 +119,14 @@ impl Direction {
 }
 
 impl Counters {
+    /// Those of one tunnel, which count in `total` as well.
+    pub(crate) fn part_of(total: &Arc<Self>) -> Self {
+        Self {
+            total: Some(Arc::clone(total)),
+            ..Self::default()
+        }
+    }
+
     /// Packets that were given to QUIC.
     pub fn sent(&self) -> Carried {
         self.sent.carried()
@@ -139,6 +149,9 @@ impl Counters {
 
     pub(crate) fn on_copied(&self) {
         self.copied.fetch_add(1, Relaxed);
+        if let Some(total) = &self.total {
+            total.on_copied();
+        }
     }
 
     /// Bytes of connections that were carried as streams.
@@ -151,13 +164,22 @@ impl Counters {
 
     pub(crate) fn on_sent(&self, bytes: usize) {
         self.sent.add(bytes);
+        if let Some(total) = &self.total {
+            total.on_sent(bytes);
+        }
     }
 
     pub(crate) fn on_received(&self, bytes: usize) {
         self.received.add(bytes);
+        if let Some(total) = &self.total {
+            total.on_received(bytes);
+        }
     }
 
     pub(crate) fn on_dropped(&self, why: Dropped) {
         self.dropped[why as usize].fetch_add(1, Relaxed);
+        if let Some(total) = &self.total {
+            total.on_dropped(why);
+        }
     }
 }

@@ -63,6 +63,14 @@ mod tun {
             /// The name.
             name: String,
         },
+        /// There is a device of this name, which is another one or would stay.
+        #[error(
+            "there is a network device {name} already; choose another name with --device, or remove it with `ip link delete {name}`"
+        )]
+        Exists {
+            /// The name.
+            name: String,
+        },
         /// Another error of the system.
         #[error("cannot make the network device {name}: {cause}")]
         System {
@@ -71,6 +79,13 @@ mod tun {
             /// The error.
             cause: io::Error,
         },
+    }
+
+    /// Whether this network namespace has a device of this name.
+    fn is_device(name: &str) -> bool {
+        let devices = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+        let mut names = devices.lines().filter_map(|line| line.split_once(':'));
+        names.any(|(known, _)| known.trim() == name)
     }
 
     impl Tun {
@@ -82,6 +97,7 @@ mod tun {
             if !Path::new(TUN).exists() {
                 return Err(OpenError::NoTun);
             }
+            let exists = is_device(name);
             let open = || {
                 let device = DeviceBuilder::new()
                     .name(name)
@@ -95,9 +111,16 @@ mod tun {
                 match cause.kind() {
                     io::ErrorKind::PermissionDenied => OpenError::Denied { name },
                     io::ErrorKind::ResourceBusy => OpenError::InUse { name },
+                    _ if exists => OpenError::Exists { name },
                     _ => OpenError::System { name, cause },
                 }
             })?;
+            if exists {
+                // A persistent one: its addresses are others', and it would stay with the routes.
+                return Err(OpenError::Exists {
+                    name: name.to_owned(),
+                });
+            }
             Ok(Self {
                 device,
                 name: name.to_owned(),

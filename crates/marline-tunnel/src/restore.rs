@@ -49,6 +49,18 @@ pub enum RestoreError {
         /// The reason.
         cause: io::Error,
     },
+    /// The content of the file is not that of marline.
+    #[error(
+        "{}, which says what to put back, is damaged: {cause}; remove it, and what `ip rule` and `ip -6 rule` show with the priorities \
+         28001 to 28003 (`ip rule del priority 28001`), or restart the machine",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: serde_json::Error,
+    },
     /// Another tunnel has such rules or routes.
     #[error(
         "another tunnel has routes on this machine, which has one at a time; end it with `marline tunnel down`, and --device if it \
@@ -87,35 +99,50 @@ impl Changes {
             plan,
         };
         // Before the changes: whatever happens, they are known.
-        write(&file, &saved).map_err(|cause| RestoreError::File {
-            path: file.clone(),
-            cause,
-        })?;
+        write(&file, &saved)?;
         let applied = Routing::open().and_then(|mut routing| routing.apply(&saved.plan));
         match applied {
             Ok(()) => Ok(Self { file, saved }),
             Err(error) => {
                 // Nothing is to be put back.
                 let _ = fs::remove_file(&file);
-                Err(match error.kind() {
-                    io::ErrorKind::AlreadyExists => RestoreError::InUse,
-                    _ => RestoreError::Routes(error),
-                })
+                Err(refused(error))
             }
         }
     }
 
-    /// Replaces the rules and routes.
+    /// Replaces the rules and routes. Those of before are removed last: meanwhile, nothing passes beside the tunnel.
     ///
     /// # Errors
-    /// See [`RestoreError`].
-    pub fn replace(self, plan: Plan) -> Result<Self, RestoreError> {
-        if plan == self.saved.plan {
-            return Ok(self);
+    /// See [`RestoreError`]. Those of before stay.
+    pub fn replace(&mut self, plan: Plan) -> Result<(), RestoreError> {
+        let (added, removed) = (
+            plan.without(&self.saved.plan),
+            self.saved.plan.without(&plan),
+        );
+        if added.is_empty() && removed.is_empty() {
+            return Ok(());
         }
-        let device = self.saved.device.clone();
-        drop(self);
-        Self::make(&device, plan)
+        let mut routing = Routing::open().map_err(RestoreError::Routes)?;
+        let mut both = self.saved.clone();
+        both.plan = self.saved.plan.with(&added);
+        write(&self.file, &both)?;
+        if let Err(error) = routing.apply(&added) {
+            write(&self.file, &self.saved)?;
+            return Err(refused(error));
+        }
+        self.saved = both;
+        routing.remove(&removed).map_err(RestoreError::Routes)?;
+        self.saved.plan = plan;
+        write(&self.file, &self.saved)
+    }
+}
+
+/// The error for rules and routes that the kernel refuses.
+fn refused(error: io::Error) -> RestoreError {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => RestoreError::InUse,
+        _ => RestoreError::Routes(error),
     }
 }
 
@@ -145,8 +172,10 @@ impl Found {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(failed)?,
         };
-        let saved = serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))?;
-        Ok(Some(Self { file, saved }))
+        match serde_json::from_slice(&bytes) {
+            Ok(saved) => Ok(Some(Self { file, saved })),
+            Err(cause) => Err(RestoreError::Damaged { path: file, cause }),
+        }
     }
 
     /// The process of the client, if it runs.
@@ -174,14 +203,20 @@ impl Found {
     }
 }
 
-fn write(file: &Path, saved: &Saved) -> io::Result<()> {
+fn write(file: &Path, saved: &Saved) -> Result<(), RestoreError> {
     let directory = file.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(directory)?;
-    let mut new = tempfile::NamedTempFile::new_in(directory)?;
-    serde_json::to_writer(&mut new, saved)?;
-    new.flush()?;
-    new.persist(file)?;
-    Ok(())
+    let write = || {
+        fs::create_dir_all(directory)?;
+        let mut new = tempfile::NamedTempFile::new_in(directory)?;
+        serde_json::to_writer(&mut new, saved)?;
+        new.flush()?;
+        new.persist(file)?;
+        Ok(())
+    };
+    write().map_err(|cause| RestoreError::File {
+        path: file.to_owned(),
+        cause,
+    })
 }
 
 /// When a process began, in clock ticks after the start of the machine (`proc_pid_stat(5)`).

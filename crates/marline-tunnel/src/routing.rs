@@ -161,6 +161,34 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Whether it changes nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.routes.is_empty()
+    }
+
+    /// The rules and routes that `other` does not have.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let rules = self.rules.iter().filter(|rule| !other.rules.contains(rule));
+        let routes = self
+            .routes
+            .iter()
+            .filter(|route| !other.routes.contains(route));
+        Self {
+            rules: rules.copied().collect(),
+            routes: routes.copied().collect(),
+        }
+    }
+
+    /// These rules and routes, and those of `other`, which has none of them.
+    pub(crate) fn with(&self, other: &Self) -> Self {
+        Self {
+            rules: [&self.rules[..], &other.rules].concat(),
+            routes: [&self.routes[..], &other.routes].concat(),
+        }
+    }
+}
+
 impl Routing {
     /// Opens a socket for requests.
     ///

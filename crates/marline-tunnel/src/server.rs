@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::fmt::{self, Write};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -16,7 +17,10 @@ use marline_h3::Protocol;
 use marline_h3::capsule::CapsuleType;
 use marline_http::Body;
 use marline_http::http3::Datagrams;
-use marline_http::server::{MetricsSource, Site, Tunnel, metric_head};
+use marline_http::log::{Frequent, Level, Subject, emit, emit_frequent};
+use marline_http::server::{ClientAddress, MetricsSource, Site, Tunnel, metric_head};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
@@ -33,7 +37,7 @@ use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, Scope};
 use crate::split;
 use crate::split::server::{Dialer, MAX_STREAMS};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, User};
 
 /// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
 pub(crate) const CAPSULE_PROTOCOL: HeaderName = HeaderName::from_static("capsule-protocol");
@@ -53,12 +57,21 @@ pub struct ServerConfig {
 
 /// The tunnels of a server.
 pub struct Tunnels {
-    config: ServerConfig,
+    config: Assigning,
+    tokens: watch::Sender<Tokens>,
     device: Arc<dyn Device>,
     own: Vec<IpAddr>,
     clients: RwLock<HashMap<IpAddr, Arc<Link>>>,
     counters: Arc<Counters>,
     dialer: Option<Dialer>,
+    refused: [AtomicU64; Refusal::REASONS.len()],
+}
+
+/// The settings that stay.
+#[derive(Debug)]
+struct Assigning {
+    pool: Arc<Pool>,
+    destinations: Vec<IpNet>,
 }
 
 /// Sets what a server's connections need for tunnels.
@@ -70,28 +83,37 @@ pub fn set_transport(transport: &mut TransportConfig) {
 
 impl Tunnels {
     /// A server without clients, whose packets pass through `device`.
-    pub fn new(mut config: ServerConfig, device: Arc<dyn Device>) -> Arc<Self> {
-        let own: Vec<_> = config.pool.own().map(|own| own.addr()).collect();
+    pub fn new(config: ServerConfig, device: Arc<dyn Device>) -> Arc<Self> {
+        let ServerConfig {
+            tokens,
+            pool,
+            mut destinations,
+            split_tcp,
+        } = config;
+        let own: Vec<_> = pool.own().map(|own| own.addr()).collect();
         // Nobody has an address of another family.
         let is_of_family = |to: &IpNet| own.iter().any(|own| own.is_ipv4() == to.addr().is_ipv4());
-        config.destinations.retain(is_of_family);
+        destinations.retain(is_of_family);
         let counters = Arc::<Counters>::default();
-        let dialer = config.split_tcp.then(|| {
-            let pool = config.pool.own().map(|own| own.trunc()).collect();
-            Dialer::new(
-                config.destinations.clone(),
-                pool,
-                Arc::clone(&counters.split),
-            )
+        let dialer = split_tcp.then(|| {
+            let pool = pool.own().map(|own| own.trunc()).collect();
+            Dialer::new(destinations.clone(), pool, Arc::clone(&counters.split))
         });
         Arc::new(Self {
             own,
-            config,
+            config: Assigning { pool, destinations },
+            tokens: watch::Sender::new(tokens),
             device,
             clients: RwLock::default(),
             counters,
             dialer,
+            refused: Default::default(),
         })
+    }
+
+    /// Accepts these `tokens` from now on. Tunnels that were opened with another one end.
+    pub fn replace_tokens(&self, tokens: Tokens) {
+        self.tokens.send_replace(tokens);
     }
 
     /// The packets that its tunnels have carried and dropped.
@@ -146,17 +168,27 @@ impl Tunnels {
             && is_plain
         {
             let token = request.headers().get(PROXY_AUTHORIZATION).and_then(bearer);
-            let user = token.and_then(|token| self.config.tokens.user_of(token));
-            return dialer.answer(user, request).await;
+            let user = token.and_then(|token| self.tokens.borrow().user_of(token));
+            return dialer.answer(user, self.tokens.subscribe(), request).await;
         }
-        match self.open(request) {
+        let client = request.extensions().get::<ClientAddress>();
+        let client = client.map(|client| client.get());
+        match self.open(request, client) {
             Ok(response) => response,
-            Err(refusal) => refusal.response(),
+            Err(refusal) => {
+                self.refused[refusal.index()].fetch_add(1, Relaxed);
+                refusal.report(client);
+                refusal.response()
+            }
         }
     }
 
-    /// Opens a tunnel.
-    fn open(self: &Arc<Self>, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+    /// Opens a tunnel of the client at this address.
+    fn open(
+        self: &Arc<Self>,
+        request: Request<Body>,
+        client: Option<SocketAddr>,
+    ) -> Result<Response<Body>, Refusal> {
         let (parts, content) = request.into_parts();
         let protocol = parts.extensions.get::<Protocol>();
         let is_tunnel = protocol.is_some_and(|protocol| protocol.as_str() == PROTOCOL);
@@ -165,8 +197,9 @@ impl Tunnels {
         }
         // First, so that others learn nothing more of the server.
         let token = parts.headers.get(AUTHORIZATION).and_then(bearer);
-        let user = token.and_then(|token| self.config.tokens.user_of(token));
-        let user = user.ok_or(Refusal::Unauthorized)?;
+        let token = token.ok_or(Refusal::NoToken)?;
+        let user = self.tokens.borrow().user_of(token);
+        let user = user.ok_or(Refusal::UnknownToken)?;
         let scope = Scope::of_path(parts.uri.path());
         let scope = scope.map_err(|error| Refusal::Target(error.to_string()))?;
         let datagrams = parts.extensions.get::<Datagrams>();
@@ -175,12 +208,22 @@ impl Tunnels {
         if ranges.is_empty() {
             return Err(Refusal::Forbidden);
         }
-        let lease = self.config.pool.lease(user).map_err(Refusal::NoAddress)?;
+        let lease = self.config.pool.lease(user.name());
+        let lease = lease.map_err(|why| Refusal::NoAddress {
+            user: user.name().to_owned(),
+            why,
+        })?;
         let (capsules, body) = Capsules::new();
         let copies = copies::are_announced(&parts.headers);
-        let counters = Arc::clone(&self.counters);
-        let link = Link::new(datagrams.clone(), capsules, counters, copies);
-        let registered = Registered::new(Arc::clone(self), Arc::new(link), lease);
+        let counters = Arc::new(Counters::part_of(&self.counters));
+        let link = Link::new(datagrams.clone(), capsules, Arc::clone(&counters), copies);
+        let opened = Opened {
+            user,
+            client,
+            at: Instant::now(),
+            counters,
+        };
+        let registered = Registered::new(Arc::clone(self), Arc::new(link), lease, opened);
         tokio::spawn(registered.serve(ranges, content));
         let mut response = Response::new(Body::new(body));
         response.extensions_mut().insert(Tunnel);
@@ -225,10 +268,22 @@ struct Registered {
     tunnels: Arc<Tunnels>,
     link: Arc<Link>,
     lease: Lease,
+    opened: Opened,
+    /// Why it has ended.
+    ended: &'static str,
+}
+
+/// The beginning of a tunnel, and what it has carried since.
+struct Opened {
+    user: User,
+    /// The address of the client.
+    client: Option<SocketAddr>,
+    at: Instant,
+    counters: Arc<Counters>,
 }
 
 impl Registered {
-    fn new(tunnels: Arc<Tunnels>, link: Arc<Link>, lease: Lease) -> Self {
+    fn new(tunnels: Arc<Tunnels>, link: Arc<Link>, lease: Lease, opened: Opened) -> Self {
         let mut clients = tunnels
             .clients
             .write()
@@ -237,15 +292,28 @@ impl Registered {
             clients.insert(*address, Arc::clone(&link));
         }
         drop(clients);
+        let (user, from) = (opened.user.name(), shown(opened.client));
+        let text = format!(
+            "{user} has a tunnel from {from}: {}",
+            list(lease.addresses())
+        );
+        emit(Level::Information, Subject::Tunnel, &text);
         Self {
             tunnels,
             link,
             lease,
+            opened,
+            ended: "the server has stopped",
         }
     }
 
-    /// Carries packets until the client ends the request, or violates the protocol.
-    async fn serve(self, ranges: Vec<Range>, content: Body) {
+    /// Carries packets until the client ends the request, or violates the protocol, or its token is revoked.
+    async fn serve(mut self, ranges: Vec<Range>, content: Body) {
+        self.ended = self.carry(&ranges, content).await;
+    }
+
+    /// Does so, and returns the reason why it has ended.
+    async fn carry(&self, ranges: &[Range], content: Body) -> &'static str {
         let addresses = self.lease.addresses();
         let assigned: Vec<_> = addresses
             .iter()
@@ -253,14 +321,20 @@ impl Registered {
             .collect();
         let capsules = &self.link.capsules;
         capsules.send(&address::assign(&assigned)).await;
-        capsules.send(&route::advertisement(&ranges)).await;
-        let accept = |header: &Header| accept(header, addresses, &ranges);
+        capsules.send(&route::advertisement(ranges)).await;
+        let accept = |header: &Header| accept(header, addresses, ranges);
         let device = &*self.tunnels.device;
+        let mut tokens = self.tunnels.tokens.subscribe();
+        let user = &self.opened.user;
         tokio::select! {
-            () = self.link.send_all(device, &self.tunnels.own) => {}
-            () = self.link.receive_all(device, accept) => {}
+            () = self.link.send_all(device, &self.tunnels.own) => "the connection has ended",
+            () = self.link.receive_all(device, accept) => "the connection has ended",
             // Malformed capsules end the request, as its response does.
-            _ = self.read_capsules(content, accept) => {}
+            read = self.read_capsules(content, accept) => match read {
+                Ok(()) => "the client has ended it",
+                Err(_) => "the client has sent a malformed capsule",
+            },
+            _ = tokens.wait_for(|tokens| !tokens.has(user)) => "its token was revoked",
         }
     }
 
@@ -308,7 +382,41 @@ impl Drop for Registered {
         for address in self.lease.addresses() {
             clients.remove(address);
         }
+        drop(clients);
+        let Opened {
+            user,
+            client,
+            at,
+            counters,
+        } = &self.opened;
+        let (to, from) = (counters.sent(), counters.received());
+        let text = format!(
+            "the tunnel of {} from {} has ended after {} s, as {}: {}; packets to the client: {} ({} bytes), from it: {} ({} bytes)",
+            user.name(),
+            shown(*client),
+            at.elapsed().as_secs(),
+            self.ended,
+            list(self.lease.addresses()),
+            to.packets,
+            to.bytes,
+            from.packets,
+            from.bytes,
+        );
+        emit(Level::Information, Subject::Tunnel, &text);
     }
+}
+
+/// The address of a client, in messages.
+fn shown(client: Option<SocketAddr>) -> String {
+    client.map_or_else(
+        || "an unknown address".to_owned(),
+        |client| client.to_string(),
+    )
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    let texts: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    texts.join(", ")
 }
 
 /// Whether a packet of a client passes.
@@ -362,49 +470,93 @@ fn answers(requested: &[Address], addresses: &[IpAddr]) -> Vec<Address> {
 }
 
 /// Why a request is refused.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Refusal {
     /// It asks for something else.
+    #[error("it asks for no tunnel")]
     NoTunnel,
-    /// It has no valid token.
-    Unauthorized,
+    /// It has no token.
+    #[error("it has no token")]
+    NoToken,
+    /// Its token is not valid.
+    #[error("its token is unknown, or was revoked")]
+    UnknownToken,
     /// The path is not answered.
+    #[error("{0}")]
     Target(String),
     /// There are no datagrams on its connection.
+    #[error("a tunnel needs HTTP/3 with SETTINGS_H3_DATAGRAM")]
     NoDatagrams,
     /// It asks for destinations that are not allowed.
+    #[error("this server does not carry packets there")]
     Forbidden,
     /// There is no address for it.
-    NoAddress(LeaseError),
+    #[error("{user}: {why}")]
+    NoAddress {
+        /// The user.
+        user: String,
+        /// The reason.
+        why: LeaseError,
+    },
 }
 
 impl Refusal {
+    /// The reasons, as metrics have them.
+    const REASONS: [&str; 8] = [
+        "no_tunnel",
+        "no_token",
+        "unknown_token",
+        "target",
+        "no_datagrams",
+        "destination",
+        "user_limit",
+        "no_address",
+    ];
+
+    /// Its place in [`Self::REASONS`].
+    fn index(&self) -> usize {
+        match self {
+            Self::NoTunnel => 0,
+            Self::NoToken => 1,
+            Self::UnknownToken => 2,
+            Self::Target(_) => 3,
+            Self::NoDatagrams => 4,
+            Self::Forbidden => 5,
+            Self::NoAddress { why, .. } => match why {
+                LeaseError::UserLimit(_) => 6,
+                LeaseError::Exhausted(_) => 7,
+            },
+        }
+    }
+
+    /// Logs it, unless the request is not for a tunnel.
+    fn report(&self, client: Option<SocketAddr>) {
+        if !matches!(self, Self::NoTunnel) {
+            emit_frequent(Level::Warning, Frequent::Tunnel, || {
+                format!("no tunnel for {}: {self}", shown(client))
+            });
+        }
+    }
+
     fn response(self) -> Response<Body> {
         let (status, text) = match &self {
             Self::NoTunnel => (StatusCode::NOT_FOUND, String::new()),
-            Self::Unauthorized => (StatusCode::UNAUTHORIZED, String::new()),
-            Self::Target(why) => (StatusCode::BAD_REQUEST, why.clone()),
-            Self::NoDatagrams => (
-                StatusCode::BAD_REQUEST,
-                "a tunnel needs HTTP/3 with SETTINGS_H3_DATAGRAM".to_owned(),
-            ),
-            Self::Forbidden => (
-                StatusCode::FORBIDDEN,
-                "this server does not carry packets there".to_owned(),
-            ),
-            Self::NoAddress(why @ LeaseError::UserLimit(_)) => {
-                (StatusCode::TOO_MANY_REQUESTS, why.to_string())
-            }
-            Self::NoAddress(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
+            Self::NoToken | Self::UnknownToken => (StatusCode::UNAUTHORIZED, String::new()),
+            Self::Target(_) | Self::NoDatagrams => (StatusCode::BAD_REQUEST, self.to_string()),
+            Self::Forbidden => (StatusCode::FORBIDDEN, self.to_string()),
+            Self::NoAddress { why, .. } => match why {
+                LeaseError::UserLimit(_) => (StatusCode::TOO_MANY_REQUESTS, why.to_string()),
+                LeaseError::Exhausted(_) => (StatusCode::SERVICE_UNAVAILABLE, why.to_string()),
+            },
         };
         let mut response = Response::new(Body::full(text));
         *response.status_mut() = status;
         let fields = response.headers_mut();
         match self {
-            Self::Unauthorized => {
+            Self::NoToken | Self::UnknownToken => {
                 fields.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::NoAddress(_) => {
+            Self::NoAddress { .. } => {
                 fields.insert(RETRY_AFTER, HeaderValue::from_static("10"));
             }
             _ => {}
@@ -481,6 +633,17 @@ impl MetricsSource for Tunnels {
         )?;
         writeln!(out, "{name} {}", self.counters.copied())?;
         self.write_paths(out)?;
+        let name = "marline_tunnel_refused_total";
+        metric_head(
+            out,
+            name,
+            "counter",
+            "Requests that got no tunnel, by the reason.",
+        )?;
+        for (reason, refused) in Refusal::REASONS.iter().zip(&self.refused) {
+            let refused = refused.load(Relaxed);
+            writeln!(out, "{name}{{reason=\"{reason}\"}} {refused}")?;
+        }
         let name = "marline_tunnel_dropped_packets_total";
         metric_head(
             out,
@@ -503,6 +666,7 @@ impl fmt::Debug for Tunnels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tunnels")
             .field("config", &self.config)
+            .field("tokens", &self.tokens.borrow())
             .field("counters", &self.counters)
             .finish_non_exhaustive()
     }

@@ -1,6 +1,6 @@
 //! The users of a server, who prove by a token who they are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,17 +18,34 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Users, and the hashes of their tokens.
 ///
-/// The file has a line for each token: the name of the user, and the SHA-256 of the token in hexadecimal digits. A user may
-/// have several. Empty lines, and those that begin with `#`, are comments.
+/// The file has a line for each user: the name, and the SHA-256 of the token in hexadecimal digits. Empty lines, and those that begin with `#`, are comments.
 #[derive(Clone, Default)]
 pub struct Tokens {
     entries: Vec<Entry>,
 }
 
-#[derive(Clone)]
+/// A user, and the hash of the token.
+#[derive(Clone, PartialEq, Eq)]
 struct Entry {
     user: Arc<str>,
     hash: [u8; 32],
+}
+
+/// A user who has shown a token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct User(Entry);
+
+impl User {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0.user
+    }
+}
+
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("User").field(&self.0.user).finish()
+    }
 }
 
 /// A new token, to be given to its user.
@@ -66,6 +83,21 @@ pub enum TokensError {
         /// The number of the line, from 1.
         line: usize,
     },
+    /// Two lines have the same user.
+    #[error(
+        "{}:{line}: {user} has a token in line {first} already; remove one of the lines, or write another name, as {user}-phone",
+        path.display()
+    )]
+    SameUser {
+        /// The file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: usize,
+        /// The number of the line before.
+        first: usize,
+        /// The name.
+        user: String,
+    },
     /// There is no user: everybody would be refused.
     #[error("{} has no user; add the line that `marline tunnel token NAME` prints", path.display())]
     Empty {
@@ -92,7 +124,7 @@ impl Tokens {
     /// Reads the text of the file `path`.
     fn parse(text: &str, path: &Path) -> Result<Self, TokensError> {
         let path = || path.to_owned();
-        let mut known = HashSet::new();
+        let (mut known, mut users) = (HashSet::new(), HashMap::new());
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -110,6 +142,14 @@ impl Tokens {
                     line: number,
                 });
             }
+            if let Some(first) = users.insert(Arc::clone(&entry.user), number) {
+                return Err(TokensError::SameUser {
+                    path: path(),
+                    line: number,
+                    first,
+                    user: entry.user.to_string(),
+                });
+            }
             entries.push(entry);
         }
         match entries.is_empty() {
@@ -119,15 +159,35 @@ impl Tokens {
     }
 
     /// The user with this token. It takes the same time whoever has it, and whether anyone has.
-    pub fn user_of(&self, token: &str) -> Option<&str> {
+    pub fn user_of(&self, token: &str) -> Option<User> {
         let hash = Sha256::of(token.as_bytes());
         let mut found = None;
         for entry in &self.entries {
             if bool::from(entry.hash.ct_eq(&hash)) {
-                found = Some(&*entry.user);
+                found = Some(entry);
             }
         }
-        found
+        found.cloned().map(User)
+    }
+
+    /// Whether the token that `user` has shown is among these.
+    pub fn has(&self, user: &User) -> bool {
+        self.entries.contains(&user.0)
+    }
+
+    /// The number of users.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no user.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether a user has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| &*entry.user == name)
     }
 }
 
@@ -205,11 +265,22 @@ mod tests {
         let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
         let text = format!("# users\n\n{}\n {} \n", a.line("anna"), b.line("bob"));
         let tokens = parse(&text).unwrap();
-        assert_eq!(tokens.user_of(a.as_str()), Some("anna"));
-        assert_eq!(tokens.user_of(b.as_str()), Some("bob"));
+        let name = |token: &str| tokens.user_of(token).map(|user| user.name().to_owned());
+        assert_eq!(name(a.as_str()).as_deref(), Some("anna"));
+        assert_eq!(name(b.as_str()).as_deref(), Some("bob"));
         for other in ["", "x", &a.line("anna"), &a.as_str()[1..]] {
-            assert_eq!(tokens.user_of(other), None);
+            assert_eq!(name(other), None);
         }
+    }
+
+    #[test]
+    fn a_user_with_another_token_is_not_the_one_who_has_shown_the_first() {
+        let (old, new) = (Token::random().unwrap(), Token::random().unwrap());
+        let before = parse(&old.line("anna")).unwrap();
+        let anna = before.user_of(old.as_str()).unwrap();
+        assert!(before.has(&anna));
+        assert!(!parse(&new.line("anna")).unwrap().has(&anna));
+        assert!(!parse(&old.line("bob")).unwrap().has(&anna));
     }
 
     #[test]
@@ -227,6 +298,14 @@ mod tests {
         }
         let repeated = parse(&format!("{line}\nbob {hash}")).unwrap_err();
         assert!(matches!(repeated, TokensError::Repeated { line: 2, .. }));
+        let other = Token::random().unwrap().line("anna");
+        let same = parse(&format!("{line}\n\n{other}"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            same.starts_with("tokens:3: anna has a token in line 1 already"),
+            "{same}"
+        );
         assert!(matches!(parse("# none\n"), Err(TokensError::Empty { .. })));
     }
 

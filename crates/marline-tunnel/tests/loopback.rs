@@ -19,9 +19,9 @@ use marline_http::client::{
     Client, ClientConfig, Connection, Download, HttpVersion, Origin, Trust, parse_url,
 };
 use marline_http::http3::Datagrams;
-use marline_http::server::{Identity, Protocols, Server, ServerConfig};
+use marline_http::server::{Identity, MetricsSource, Protocols, Server, ServerConfig};
 use marline_http::{Body, BoxError};
-use marline_tunnel::client::{self, OpenError, Session};
+use marline_tunnel::client::{self, Ended, OpenError, Session};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::device::Device;
 use marline_tunnel::pool::Pool;
@@ -308,6 +308,46 @@ async fn a_tunnel_needs_a_token_that_the_server_knows() {
     for token in ["", " ", "a\nb"] {
         let refused = server.session_with(token).await.err();
         assert!(matches!(refused, Some(OpenError::Token)), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_tunnel_of_a_user_whose_token_is_revoked_ends() {
+    let server = serve(1, ALL).await;
+    let files = tempfile::tempdir().unwrap();
+    let tokens = |lines: &[String]| {
+        let file = files.path().join("tokens");
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        Tokens::read(&file).unwrap()
+    };
+    let anna = &server.token;
+    let bob = Token::random().unwrap();
+    let (channel, _host) = device();
+    let session = server.session().await.unwrap();
+    let running = tokio::spawn(async move { session.run(&*channel, |_| {}).await });
+
+    // A user who stays keeps the tunnel, also of those that were there before.
+    let both = [anna.line("anna"), bob.line("bob")];
+    server.tunnels.replace_tokens(tokens(&both));
+    let (other_channel, _other_host) = device();
+    let of_bob = server.session_with(bob.as_str()).await.unwrap();
+    let bobs = tokio::spawn(async move { of_bob.run(&*other_channel, |_| {}).await });
+    assert!(!running.is_finished());
+
+    server.tunnels.replace_tokens(tokens(&both[1..]));
+    let ended = running.await.unwrap();
+    assert!(matches!(ended, Ended::Finished | Ended::Lost(_)), "{ended}");
+    let refused = server.session().await.err();
+    assert!(
+        matches!(refused, Some(OpenError::Unauthorized)),
+        "{refused:?}"
+    );
+    assert!(!bobs.is_finished());
+    let mut page = String::new();
+    server.tunnels.write(&mut page).unwrap();
+    for (reason, number) in [("unknown_token", 1), ("no_token", 0), ("user_limit", 0)] {
+        let line = format!("marline_tunnel_refused_total{{reason=\"{reason}\"}} {number}\n");
+        assert!(page.contains(&line), "{page}");
     }
 }
 

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use marline::TokioRuntime;
+use marline_http::limits;
+use marline_http::log::{Level, LogOutput, MessageLog, Subject, emit};
 use marline_http::server::{
     AlsoListen, Handle, Identity, Protocols, Server, ServerConfig, StateDirectory,
     raise_open_file_limit,
@@ -37,7 +40,8 @@ const MTU: u16 = 1400;
 /// Users with a token reach what this machine reaches, its own services included, unless --allow restricts that.
 /// Without --nat, the networks behind have to route the pool to this machine.
 ///
-/// Prints `listening on https://ADDR:PORT` when ready. SIGTERM or Ctrl-C stops it.
+/// Prints `listening on https://ADDR:PORT` when ready. SIGHUP reads the tokens again, and ends the tunnels of those that are gone.
+/// SIGTERM or Ctrl-C stops it.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline tunnel serve --tokens tokens --nat\n  \
@@ -122,9 +126,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let signals = [
         listening(SignalKind::terminate())?,
         listening(SignalKind::interrupt())?,
-        // The terminal is closed. Nothing can be read again.
-        listening(SignalKind::hangup())?,
     ];
+    let hang_up = listening(SignalKind::hangup())?;
+    let runtime = TokioRuntime::current()
+        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    let log = MessageLog::open(
+        &LogOutput::Stderr,
+        Level::default(),
+        None,
+        Arc::new(runtime),
+    );
+    log.map_err(|error| failed(&error))?.install();
     let tokens = Tokens::read(&arguments.tokens).map_err(|error| failed(&error))?;
     let pool = pool(&arguments)?;
     let gateway = GatewayConfig {
@@ -155,6 +167,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         print_message(&format!("listening on https://{address}"));
     }
     tokio::spawn(stop(server.handle(), signals));
+    tokio::spawn(follow_tokens(
+        arguments.tokens,
+        Arc::clone(&tunnels),
+        hang_up,
+    ));
     let served = tokio::select! {
         gone = tunnels.run() => match gone {
             Ok(never) => match never {},
@@ -163,15 +180,41 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         served = server.run() => served.map_err(|error| failed(&error)),
     };
     drop(gateway);
+    MessageLog::finish(limits::LOG_FINISH);
     served
 }
 
+/// Reads the tokens again at each signal.
+async fn follow_tokens(path: PathBuf, tunnels: Arc<Tunnels>, mut hang_up: Signal) {
+    while hang_up.recv().await.is_some() {
+        let path = path.clone();
+        // A disk may not answer.
+        let read = tokio::task::spawn_blocking(move || Tokens::read(&path)).await;
+        let (level, text) = match read {
+            Ok(Ok(tokens)) => {
+                let users = tokens.len();
+                tunnels.replace_tokens(tokens);
+                (
+                    Level::Information,
+                    format!("read the tokens again: users: {users}"),
+                )
+            }
+            Ok(Err(error)) => (
+                Level::Error,
+                format!("{error}; the tokens stay as they were"),
+            ),
+            // The panic itself has been printed.
+            Err(_) => (Level::Error, "reading the tokens again failed".to_owned()),
+        };
+        emit(level, Subject::Configuration, &text);
+    }
+}
+
 /// Stops the server at the first signal, without waiting for tunnels, which do not end by themselves.
-async fn stop(handle: Handle, [mut terminate, mut interrupt, mut hang_up]: [Signal; 3]) {
+async fn stop(handle: Handle, [mut terminate, mut interrupt]: [Signal; 2]) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        _ = hang_up.recv() => {}
     }
     handle.shut_down();
     handle.hurry();

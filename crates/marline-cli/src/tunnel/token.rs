@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use marline_tunnel::tokens::Token;
+use marline_tunnel::tokens::{Token, Tokens};
 
 use crate::failure::Failure;
 
@@ -36,6 +36,12 @@ fn user_name(text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if Tokens::read(&arguments.tokens).is_ok_and(|tokens| tokens.has_name(&arguments.name)) {
+        let (name, path) = (&arguments.name, arguments.tokens.display());
+        return Err(Failure::Failed(format!(
+            "{path} has a token of {name}; remove its line first, or choose another name, as {name}-phone"
+        )));
+    }
     let token = Token::random().map_err(|error| Failure::Failed(error.to_string()))?;
     append(arguments, &token.line(&arguments.name)).map_err(|error| {
         let path = arguments.tokens.display();

@@ -37,7 +37,7 @@ const TOKEN: &str = "MARLINE_TUNNEL_TOKEN";
     marline tunnel up 192.0.2.1 --token-file anna.token --cacert server.pem --split 10.0.0.0/8")]
 pub(crate) struct Arguments {
     /// The server [port: 4433]
-    #[arg(value_name = "HOST[:PORT]")]
+    #[arg(value_name = "HOST[:PORT]", value_parser = server)]
     host: String,
 
     /// The file of the token [default: the token in $MARLINE_TUNNEL_TOKEN]
@@ -72,6 +72,16 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
+}
+
+/// Parses a server, which may be a URL without a path.
+fn server(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").unwrap_or(text);
+    let host = host.strip_suffix('/').unwrap_or(host);
+    match host.is_empty() || host.contains(['/', '?', '#', '@']) {
+        true => Err("write HOST or HOST:PORT, as server.example.org:4433; a tunnel has no path and no other scheme".to_owned()),
+        false => Ok(host.to_owned()),
+    }
 }
 
 /// Parses an address or a prefix.
@@ -190,7 +200,7 @@ fn report(report: &Report<'_>) {
         Report::Mtu(mtu) => print_message(&format!("packets of at most {mtu} bytes pass now")),
         Report::Lost(why) => print_message(&format!("the tunnel is interrupted: {why}")),
         Report::Failed { error, pause } => print_message(&format!(
-            "{error}; the next attempt is in {} s",
+            "{error}; the next attempt is in {} s, and packets are dropped until `marline tunnel down`",
             pause.as_secs()
         )),
     }
@@ -237,4 +247,25 @@ fn failure(error: &UpError) -> Failure {
         Some(advice) => format!("{error}; {advice}"),
         None => error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_may_be_a_url_without_a_path() {
+        for (text, host) in [
+            ("example.org", "example.org"),
+            ("https://example.org/", "example.org"),
+            ("https://example.org:443", "example.org:443"),
+            ("[2001:db8::1]:443", "[2001:db8::1]:443"),
+        ] {
+            assert_eq!(server(text).unwrap(), host);
+        }
+        for text in ["", "https://", "http://example.org", "example.org/x", "a@b"] {
+            let error = server(text).unwrap_err();
+            assert!(error.contains("HOST:PORT"), "{error}");
+        }
+    }
 }

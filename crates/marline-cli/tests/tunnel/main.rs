@@ -280,6 +280,88 @@ fn client_summary(client: &Program) {
 }
 
 #[test]
+fn an_operator_revokes_a_user_whose_packets_go_nowhere_else() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    let mut server = setting.serve();
+    let before = network.routes();
+    let device = "tun-revoked";
+    let mut client = setting.start(device, &[]);
+    traffic::ping(&network.client);
+    server.wait_for("anna has a tunnel from ", 1);
+
+    let tokens = setting.path("tokens");
+    let lines = fs::read_to_string(&tokens).unwrap();
+    // What is wrong changes nothing.
+    fs::write(&tokens, format!("{lines}\n{lines}")).unwrap();
+    server.signal("HUP");
+    server.wait_for("the tokens stay as they were", 1);
+    traffic::ping(&network.client);
+
+    let other = setting.path("other");
+    let _ = printed(&["token", "carla", "--tokens", text(&other)]);
+    fs::copy(&other, &tokens).unwrap();
+    server.signal("HUP");
+    server.wait_for("its token was revoked: 10.77.0.2", 1);
+    assert_eq!(server.count("the tunnel of anna from "), 1, "{server:?}");
+    client.wait_for("the server does not accept the token", 1);
+    server.wait_for("its token is unknown, or was revoked", 1);
+    let line = "marline_tunnel_refused_total{reason=\"unknown_token\"}";
+    assert!(setting.metric(line) > 0);
+    let beside = ip(&network.client, "route get 198.51.100.1").unwrap_or_default();
+    assert!(beside.is_empty() || beside.contains(device), "{beside}");
+
+    fs::write(&tokens, lines).unwrap();
+    server.signal("HUP");
+    client.wait_for(UP, 2);
+    traffic::ping(&network.client);
+
+    // Nor when somebody removes the device.
+    ip(&network.client, &format!("link delete {device}")).unwrap();
+    let beside = ip(&network.client, "route get 198.51.100.1").unwrap_or_default();
+    assert!(beside.is_empty() || beside.contains(device), "{beside}");
+    client.wait_for(UP, 3);
+    traffic::ping(&network.client);
+    client.signal("TERM");
+    assert!(client.ended().success());
+    assert_eq!(network.routes(), before);
+    refused_clients(&setting);
+}
+
+/// What stands in the way of a client is said with what to do.
+fn refused_clients(setting: &Setting) {
+    let network = &setting.network;
+    let refused = |device: &str, words: &[&str]| {
+        let arguments = setting.up(device, "anna.token", &[]);
+        let (status, messages) = run(&network.client, &arguments);
+        assert_eq!(status.code(), Some(1), "{messages}");
+        for word in words {
+            assert!(messages.contains(word), "`{word}` in {messages}");
+        }
+    };
+    ip(&network.client, "tuntap add tun-kept mode tun").unwrap();
+    let words = ["already", "--device", "ip link delete "];
+    for device in [PATHS[0], "tun-kept"] {
+        refused(device, &words);
+    }
+    ip(&network.client, "link delete tun-kept").unwrap();
+
+    let inode = network.client.inside(|| {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata("/proc/thread-self/ns/net").unwrap().ino()
+    });
+    let damaged = format!("/run/marline/tunnel-{}-tun-damaged.json", inode.unwrap());
+    fs::write(&damaged, "{").unwrap();
+    refused(
+        "tun-damaged",
+        &[&damaged, "is damaged", "remove it", "ip rule del"],
+    );
+    fs::remove_file(&damaged).unwrap();
+}
+
+#[test]
 fn the_routes_of_a_client_that_was_killed_are_put_back() {
     let Some(setting) = Setting::new() else {
         return;

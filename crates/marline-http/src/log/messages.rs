@@ -31,6 +31,8 @@ pub enum Subject {
     Keys,
     /// The logs themselves.
     Log,
+    /// Tunnels, and requests for them.
+    Tunnel,
     /// Defects of the program.
     Defect,
 }
@@ -47,6 +49,7 @@ impl Subject {
             Self::Limits => "limits",
             Self::Keys => "keys",
             Self::Log => "log",
+            Self::Tunnel => "tunnel",
             Self::Defect => "defect",
         }
     }
@@ -54,23 +57,32 @@ impl Subject {
 
 /// A kind of message that peers can cause as often as they like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frequent {
+pub enum Frequent {
+    /// A handshake over TCP fails.
     TlsHandshake,
+    /// A handshake over UDP fails.
     QuicHandshake,
+    /// There are too many connections.
     Connections,
+    /// The budget of buffers is used up.
     Buffers,
+    /// The budget of open files is used up.
     Files,
+    /// An application fails, or works again.
     Upstream,
+    /// A tunnel is refused.
+    Tunnel,
 }
 
 impl Frequent {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::TlsHandshake,
         Self::QuicHandshake,
         Self::Connections,
         Self::Buffers,
         Self::Files,
         Self::Upstream,
+        Self::Tunnel,
     ];
 
     fn subject(self) -> Subject {
@@ -79,6 +91,7 @@ impl Frequent {
             Self::QuicHandshake => Subject::Quic,
             Self::Connections | Self::Buffers | Self::Files => Subject::Limits,
             Self::Upstream => Subject::Upstream,
+            Self::Tunnel => Subject::Tunnel,
         }
     }
 }
@@ -251,7 +264,7 @@ pub fn emit(level: Level, subject: Subject, text: &str) {
 
 /// Emits a message that peers can cause: some of its kind in a minute, and the number of the others. Without a log, there is
 /// none.
-pub(crate) fn emit_frequent(level: Level, kind: Frequent, text: impl FnOnce() -> String) {
+pub fn emit_frequent(level: Level, kind: Frequent, text: impl FnOnce() -> String) {
     if let Some(log) = installed() {
         log.emit_frequent(level, kind, text);
     }

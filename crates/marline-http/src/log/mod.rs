@@ -17,7 +17,7 @@ use std::io;
 use marline::settings::{Named, Word, text_values};
 use time::OffsetDateTime;
 
-pub use self::messages::{MessageLog, Subject, emit};
+pub use self::messages::{Frequent, MessageLog, Subject, emit, emit_frequent};
 pub use self::output::{LogOutput, LogOutputError};
 pub(crate) use self::queue::{Queue, Reports, Stream};
 pub use self::rotation::{InvalidLogRotation, LogRotation};

@@ -64,10 +64,10 @@ pub enum Report<'a> {
     Mtu(u16),
     /// The connection is lost; packets for the tunnel are dropped until there is another.
     Lost(&'a Ended),
-    /// There is no connection; another is tried after the pause.
+    /// There is no connection, or this host cannot be configured for it; another is tried after the pause.
     Failed {
         /// The reason.
-        error: &'a OpenError,
+        error: &'a UpError,
         /// The pause.
         pause: Duration,
     },
@@ -101,8 +101,11 @@ pub enum UpError {
 
 /// Keeps a tunnel open. Dropped, it ends the tunnel and puts the routes back.
 ///
+/// Once packets have passed, nothing but that puts the routes back: without a connection, also for a token that was revoked, packets
+/// for the tunnel are dropped.
+///
 /// # Errors
-/// See [`UpError`]: the first connection fails, or the host cannot be configured. Later connections are tried again.
+/// See [`UpError`]: the first connection fails, or the host cannot be configured for it. Later ones are tried again.
 pub async fn up(
     config: UpConfig,
     counters: Arc<Counters>,
@@ -129,14 +132,15 @@ pub async fn up(
         client = Arc::new(Client::new(http)?);
     }
     let mut host = Host::new(&config.device)?;
+    let destinations_of = |session: &Session| destinations(&config.split, session.ranges());
+    host.configure(&session, &destinations_of(&session))?;
     let mut splits = Splits {
         is_wanted: config.split_tcp,
         splitter: None,
         bytes: Arc::clone(&counters.split),
     };
     loop {
-        let destinations = destinations(&config.split, session.ranges());
-        host.configure(&session, &destinations)?;
+        let destinations = destinations_of(&session);
         let splitter = match session.offers_streams() {
             true => splits.splitter(&host, &report).await,
             false => None,
@@ -155,12 +159,20 @@ pub async fn up(
         });
         let ended = ended.await;
         report(&Report::Lost(&ended));
+        if matches!(ended, Ended::Device(_)) {
+            host.is_gone = true;
+            splits.splitter = None;
+        }
         let again = async {
             let mut pause = FIRST_PAUSE;
             loop {
-                match open(Arc::clone(&client)).await {
-                    Ok(session) => return Ok(session),
-                    Err(error @ OpenError::Unauthorized) => return Err(error),
+                let opened = open(Arc::clone(&client)).await.map_err(UpError::from);
+                let configured = opened.and_then(|session| {
+                    host.configure(&session, &destinations_of(&session))?;
+                    Ok(session)
+                });
+                match configured {
+                    Ok(session) => return session,
                     Err(error) => report(&Report::Failed {
                         error: &error,
                         pause,
@@ -171,7 +183,7 @@ pub async fn up(
             }
         };
         session = tokio::select! {
-            opened = again => opened?,
+            session = again => session,
             never = splits.drain() => match never {},
         };
     }
@@ -255,31 +267,49 @@ fn destinations(wanted: &[IpNet], ranges: &[Range]) -> Vec<IpNet> {
     }
 }
 
+/// A setting of IPv6 of a device.
+fn v6_setting(device: &str, name: &str) -> String {
+    format!("/proc/sys/net/ipv6/conf/{device}/{name}")
+}
+
+/// The device of a tunnel, without link-local addresses: nobody on the link would answer.
+fn open_device(name: &str) -> Result<Tun, device::OpenError> {
+    let tun = Tun::open(name)?;
+    // They fail where there is no IPv6.
+    let _ = fs::write(v6_setting(name, "addr_gen_mode"), "1");
+    let _ = fs::write(v6_setting(name, "disable_ipv6"), "0");
+    Ok(tun)
+}
+
 /// The configuration of this host.
 struct Host {
     tun: Arc<Tun>,
     addresses: Vec<IpNet>,
     changes: Option<Changes>,
     has_v6: bool,
+    /// Whether somebody has removed the device.
+    is_gone: bool,
 }
 
 impl Host {
     fn new(device: &str) -> Result<Self, UpError> {
-        let tun = Tun::open(device)?;
-        let setting = |name: &str| format!("/proc/sys/net/ipv6/conf/{device}/{name}");
-        // No link-local addresses: nobody on the link would answer. They fail where there is no IPv6.
-        let _ = fs::write(setting("addr_gen_mode"), "1");
-        let _ = fs::write(setting("disable_ipv6"), "0");
+        let tun = open_device(device)?;
         Ok(Self {
-            has_v6: fs::exists(setting("disable_ipv6")).unwrap_or(false),
+            has_v6: fs::exists(v6_setting(device, "disable_ipv6")).unwrap_or(false),
             tun: Arc::new(tun),
             addresses: Vec::new(),
             changes: None,
+            is_gone: false,
         })
     }
 
     /// Sets addresses, MTU and routes for a session.
     fn configure(&mut self, session: &Session, destinations: &[IpNet]) -> Result<(), UpError> {
+        if self.is_gone {
+            self.tun = Arc::new(open_device(self.tun.name())?);
+            self.addresses.clear();
+            self.is_gone = false;
+        }
         let index = self.tun.index();
         let is_usable = |net: &&IpNet| self.has_v6 || net.addr().is_ipv4();
         let wanted: Vec<_> = session
@@ -307,10 +337,10 @@ impl Host {
         families.dedup();
         self.addresses = wanted;
         let plan = Plan::new(session.server(), index, &families, &destinations);
-        self.changes = Some(match self.changes.take() {
+        match &mut self.changes {
             Some(changes) => changes.replace(plan)?,
-            None => Changes::make(self.tun.name(), plan)?,
-        });
+            none => *none = Some(Changes::make(self.tun.name(), plan)?),
+        }
         Ok(())
     }
 

@@ -198,12 +198,27 @@ pub(crate) struct Joined<G> {
 }
 
 impl<G: Send + Sync + 'static> Joined<G> {
-    /// Writes the content of the request to the connection, and is what is read.
-    pub(crate) fn new(stream: Arc<Stream<G>>, content: marline_http::Body) -> Self {
-        let (failing, failed) = oneshot::channel();
+    /// Writes the content of the request to the connection, and is what is read, both until `revoked`.
+    pub(crate) fn new(
+        stream: Arc<Stream<G>>,
+        content: marline_http::Body,
+        revoked: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        let (mut failing, failed) = oneshot::channel();
         let writer = Arc::clone(&stream);
         let writing = tokio::spawn(async move {
-            if let Err(broken) = writer.write(content).await {
+            let mut revoked = pin!(revoked);
+            let broken = tokio::select! {
+                written = writer.write(content) => match written {
+                    Err(broken) => Some(broken),
+                    Ok(()) => tokio::select! {
+                        () = &mut revoked => Some(Broken),
+                        () = failing.closed() => None,
+                    },
+                },
+                () = &mut revoked => Some(Broken),
+            };
+            if let Some(broken) = broken {
                 let _ = failing.send(broken);
             }
         });

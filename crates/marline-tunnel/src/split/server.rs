@@ -15,6 +15,7 @@ use ipnet::IpNet;
 use marline_http::Body;
 use marline_http::server::{Tunnel, metric_head};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::relay::{Joined, Stream};
@@ -22,6 +23,7 @@ use super::{FIELD, PACKETS, PROXY_STATUS};
 use crate::counters::{SplitBytes, SplitCarried};
 use crate::packet::is_routable;
 use crate::routing::Routing;
+use crate::tokens::{Tokens, User};
 
 /// Streams of a client at a time.
 pub(crate) const MAX_STREAMS: u64 = 1024;
@@ -157,16 +159,18 @@ impl Dialer {
         }
     }
 
-    /// Answers a CONNECT request of `user`, if it has a valid token.
+    /// Answers a CONNECT request of `user`, if it has a valid token. The connection ends when that is not among `tokens` any more.
     pub(crate) async fn answer(
         &self,
-        user: Option<&str>,
+        user: Option<User>,
+        mut tokens: watch::Receiver<Tokens>,
         request: Request<Body>,
     ) -> Response<Body> {
         let opened = match user {
             Some(user) => {
                 let target = request.uri().authority().cloned();
-                self.open(user, target.as_ref()).await
+                let opened = self.open(user.name(), target.as_ref()).await;
+                opened.map(|stream| (stream, user))
             }
             // First, so that others learn nothing more.
             None => Err(Outcome::Unauthorized),
@@ -174,9 +178,12 @@ impl Dialer {
         let outcome = opened.as_ref().err().copied().unwrap_or(Outcome::Opened);
         self.outcomes[outcome as usize].fetch_add(1, Relaxed);
         match opened {
-            Ok(stream) => {
-                let mut response =
-                    Response::new(Body::new(Joined::new(stream, request.into_body())));
+            Ok((stream, user)) => {
+                let revoked = async move {
+                    let _ = tokens.wait_for(|tokens| !tokens.has(&user)).await;
+                };
+                let joined = Joined::new(stream, request.into_body(), revoked);
+                let mut response = Response::new(Body::new(joined));
                 response.extensions_mut().insert(Tunnel);
                 response
             }
