@@ -292,6 +292,10 @@ pub const BUFFER_RECLAIM_DELAY: Duration = Duration::from_secs(1);
 /// [`BUFFER_RECLAIM_DELAY`], and others wait for their own responses.
 pub const BUFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Time for the first part of content whose length a client of HTTP/2 or 3 has not announced, before the request is passed on without
+/// it: content that ends at once needs no chunks over HTTP/1.1, and a client that waits for the response sends nothing.
+pub const FIRST_CONTENT: Duration = Duration::from_millis(50);
+
 /// Bytes that a response, or the content of a request, has to move within [`IDLE_TIMEOUT`]: 70 bytes/s, which every network has; GPRS has ten
 /// times as much.
 pub const MIN_PROGRESS_BYTES: u64 = 4096;

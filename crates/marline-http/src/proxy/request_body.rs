@@ -23,21 +23,21 @@ use crate::server::ProxiedContent;
 pub(super) struct HeldBody(Shared);
 
 /// The reason why content does not arrive.
-enum Broken {
+pub(super) enum Broken {
     /// It is larger than the site allows.
     TooLarge,
     Other(String),
 }
 
 impl Broken {
-    fn of(error: &BoxError) -> Self {
+    pub(super) fn of(error: &BoxError) -> Self {
         match error.is::<LengthLimitError>() {
             true => Self::TooLarge,
             false => Self::Other(error.to_string()),
         }
     }
 
-    fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         match self {
             Self::TooLarge => Failure::TooLarge,
             Self::Other(reason) => Failure::Content(reason.clone()),

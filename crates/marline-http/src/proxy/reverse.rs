@@ -24,7 +24,7 @@ use super::content::Content;
 use super::failure::Failure;
 use super::fields::{self, Received};
 use super::health;
-use super::request_body::HeldBody;
+use super::request_body::{Broken, HeldBody};
 use super::retry::{Attempted, RetryBudget, Setback, is_unavailable};
 use super::tls::UpstreamTlsError;
 use super::upstream::{SendError, Slot, Upstream};
@@ -35,6 +35,7 @@ use crate::body::Body;
 use crate::content::is_bodiless;
 use crate::header;
 use crate::interim::Interim;
+use crate::limits;
 use crate::log::Level;
 use crate::log::messages::{self, Frequent};
 use crate::server::{ClientAddress, EarlyData, PassedOn, Site, TlsClient, Tunnel};
@@ -573,7 +574,8 @@ fn announce(headers: &mut HeaderMap, content: &HeldBody) {
 }
 
 /// Begins to read the content of a request, to know whether there is any: HTTP/1.1 has to announce it. `limit` is the
-/// time limit for its first part.
+/// time limit for its first part, where a method usually has none. Others wait for [`limits::FIRST_CONTENT`]: their clients may want
+/// the response first.
 async fn begin(
     mut body: Body,
     parts: &http::request::Parts,
@@ -584,9 +586,15 @@ async fn begin(
         parts.method,
         Method::GET | Method::HEAD | Method::DELETE | Method::OPTIONS
     );
-    if is_announced || body.is_end_stream() || parts.version < Version::HTTP_2 || !has_none {
+    let expects = parts.headers.contains_key(EXPECT);
+    if is_announced || body.is_end_stream() || parts.version < Version::HTTP_2 || expects {
         return Ok(body);
     }
+    let wait = if has_none {
+        limit
+    } else {
+        limits::FIRST_CONTENT
+    };
     let first = async {
         loop {
             let frame = body.frame().await;
@@ -597,13 +605,14 @@ async fn begin(
             }
         }
     };
-    match timeout(limit, first).await {
+    match timeout(wait, first).await {
         Ok(None) => Ok(Body::empty()),
         Ok(Some(Ok(frame))) => Ok(Body::new(Begun {
             first: Some(frame),
             rest: body,
         })),
-        Ok(Some(Err(error))) => Err(Failure::Content(error.to_string())),
+        Ok(Some(Err(error))) => Err(Broken::of(&error).failure()),
+        Err(_) if !has_none => Ok(body),
         Err(_) => {
             let waited = format!("nothing of it within {} s", limit.as_secs_f64());
             Err(Failure::Content(waited))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline_http::client::{
-    Client, ClientError, FetchOptions, HttpVersion, Progress, Report, Trust,
+    Client, ClientError, FetchOptions, HttpVersion, Progress, Report, Trust, parse_url,
 };
 
 use crate::common::{TestServer, client_with, directory_of, discarded};
@@ -74,9 +74,24 @@ impl Changing {
         };
         let report = this.fetch(1).await;
         assert_eq!(report.connections[0].http_version, "3");
-        // The session ticket follows the handshake.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::timeout(LIMIT, this.has_session())
+            .await
+            .unwrap();
         this
+    }
+
+    /// Waits until the client has a session to resume. Tickets follow handshakes, each of which brings more than it uses.
+    async fn has_session(&self) {
+        let url = self.server.url(HttpVersion::Http3, "/file");
+        let origin = parse_url(&url, HttpVersion::Http3).unwrap().origin;
+        loop {
+            let connection = self.client.connect(&origin).await.unwrap();
+            let quic = connection.quic().unwrap();
+            quic.confirmed().await.unwrap();
+            if quic.is_resumed() {
+                break;
+            }
+        }
     }
 
     async fn fetch(&self, objects: usize) -> Report {
@@ -143,8 +158,11 @@ async fn after_a_connection_in_0_rtt_to_a_closed_port_the_next_is_over_http2() {
     place.close_quic().await;
     let url = place.server.url(HttpVersion::Http3, "/file");
     place.client.open(&url, 1).await.unwrap();
-    // By then the connection has failed; if not, a request fails on it.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    // The connection fails.
+    let endpoint = place.client.endpoint(place.server.address).unwrap();
+    tokio::time::timeout(LIMIT, endpoint.wait_idle())
+        .await
+        .unwrap();
     let report = place.fetch(1).await;
     let over_quic = report.connections.iter().filter(|c| c.http_version == "3");
     assert!(over_quic.count() <= 1, "{report:?}");

@@ -17,11 +17,12 @@ use marline_http::pipes::{PipePolicy, PipesConfig, RrConfig, SignalTrace};
 use marline_http::proxy::{GatewayConfig, PipeMetrics, gateway};
 use marline_http::server::{AccessLog, ServerConfig, Site};
 use tokio::net::TcpStream;
+use tower::ServiceExt;
 
 use super::gateway::{fetch, get};
+use super::proxy;
 use super::tunnels::{echo, talk, upgrade};
-use super::{LIMIT, proxy};
-use crate::common::TestServer;
+use crate::common::{TestServer, until};
 use crate::log::Lines;
 use crate::metrics::wait_for;
 
@@ -127,6 +128,16 @@ fn held() -> Site {
     }))
 }
 
+/// Both, by path.
+fn file_and_held() -> Site {
+    Site::new(tower::service_fn(|request: Request<Body>| async move {
+        match request.uri().path() {
+            "/held" => held().oneshot(request).await,
+            _ => file().oneshot(request).await,
+        }
+    }))
+}
+
 fn rr(pipes: usize) -> PipesConfig {
     PipesConfig::new(PipePolicy::RoundRobin(RrConfig { pipes }))
 }
@@ -222,19 +233,21 @@ async fn what_a_browser_says_of_an_object_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_aborted_response_frees_its_pipe() {
-    let mut pipes = rr(1);
+    let mut pipes = rr(2);
     pipes.idle_timeout = Duration::from_millis(50);
-    let gateway = Gateway::to(TestServer::site(held()).await, pipes).await;
+    let gateway = Gateway::to(TestServer::site(file_and_held()).await, pipes).await;
     let stream = gateway.begin("").await;
-    // A pipe that counted as idle would be closed by then.
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    // The other pipe is idle then, and closed; this one is not, and carries the next request.
+    gateway.fetch(1).await;
     gateway.wait_for_open("used", 1).await;
+    gateway.fetch(1).await;
+    gateway.wait_for_connections(2).await;
     drop(stream);
     gateway.wait_for_open("used", 0).await;
-    // The next request opens it again.
+    // The next request opens one again.
     let _stream = gateway.begin("").await;
     gateway.wait_for_open("used", 1).await;
-    gateway.wait_for_connections(2).await;
+    gateway.wait_for_connections(3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,12 +258,8 @@ async fn a_pipe_whose_connection_the_origin_has_closed_opens_again() {
     gateway.origin.handle.shut_down();
     gateway.origin.task.await.unwrap().unwrap();
     // The socket closes after the task has ended.
-    let free = async {
-        while std::net::UdpSocket::bind(address).is_err() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, free).await.unwrap();
+    let is_free = || std::net::UdpSocket::bind(address).is_ok();
+    until("the port is free", is_free).await;
     gateway.origin = TestServer::with(file(), |config| config.listen = address).await;
     gateway.fetch(1).await;
     assert_eq!(gateway.carried(2).await, BTreeMap::from([(0, 2)]));

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{Limited, StreamBody};
+use marline_http::client::HttpVersion;
 use marline_http::proxy::{ProxyConfig, UpstreamMetrics, reverse_proxy};
 use marline_http::{Body, BoxError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -93,6 +94,48 @@ async fn an_application_gets_a_request_whose_content_is_complete() {
         assert_eq!(whole(response.unwrap()).await.text, "done", "{version:?}");
         let is_free = || metric(&proxy, "marline_buffered_bytes ") == 0;
         until("nothing is held any more", is_free).await;
+    }
+}
+
+#[tokio::test]
+async fn content_that_turns_out_to_be_empty_is_announced_as_such() {
+    let application = Application::that_sends(DONE, Then::Continue).await;
+    let proxy = proxy_with(&[application.url()], |_| {}).await;
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let upload = Upload::new();
+        let ended = async { drop(upload.parts) };
+        let uploading = request(&proxy, version, Method::POST, &[], upload.body);
+        let (response, ()) = tokio::join!(uploading, ended);
+        assert_eq!(whole(response.unwrap()).await.text, "done", "{version:?}");
+        let seen = application.last_request();
+        assert_eq!(
+            field(&seen, "content-length"),
+            Some("0"),
+            "{version:?}: {seen}"
+        );
+        assert_eq!(
+            field(&seen, "transfer-encoding"),
+            None,
+            "{version:?}: {seen}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_content_after_the_response_gets_it() {
+    let application = Application::that_sends(DONE, Then::Continue).await;
+    let proxy = proxy_with(&[application.url()], |_| {}).await;
+    for version in [HttpVersion::Http2, HttpVersion::Http3] {
+        let upload = Upload::new();
+        let response = request(&proxy, version, Method::POST, &[], upload.body).await;
+        assert_eq!(response.unwrap().status(), StatusCode::OK, "{version:?}");
+        let seen = application.last_request();
+        assert_eq!(
+            field(&seen, "transfer-encoding"),
+            Some("chunked"),
+            "{version:?}: {seen}"
+        );
+        drop(upload.parts);
     }
 }
 
