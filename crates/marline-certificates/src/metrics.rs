@@ -1,6 +1,5 @@
 //! Metrics of certificates.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +8,7 @@ use marline::Runtime;
 use marline_http::server::{Identity, MetricsSource, metric_head};
 
 use crate::manager::Certificates;
+use crate::schedule::earliest;
 
 const DAY: f64 = 86_400.0;
 
@@ -67,16 +67,6 @@ impl MetricsSource for CertificateDays {
         }
         Ok(())
     }
-}
-
-/// The earliest of the times of each name: a name has one value.
-pub(crate) fn earliest<'a>(times: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, f64> {
-    let mut earliest = BTreeMap::new();
-    for (name, time) in times {
-        let first = earliest.entry(name).or_insert(time);
-        *first = time.min(*first);
-    }
-    earliest
 }
 
 impl MetricsSource for Certificates {

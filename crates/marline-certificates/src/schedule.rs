@@ -1,5 +1,6 @@
 //! When a certificate is renewed, and when a failed attempt is repeated. Times are those since 1970.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use marline::Runtime;
@@ -114,6 +115,16 @@ impl Orders {
         self.0.push(now.as_secs());
         Ok(())
     }
+}
+
+/// The earliest of the times of each name: a name has one value.
+pub(crate) fn earliest<'a>(times: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<&'a str, f64> {
+    let mut earliest = BTreeMap::new();
+    for (name, time) in times {
+        let first = earliest.entry(name).or_insert(time);
+        *first = time.min(*first);
+    }
+    earliest
 }
 
 #[cfg(test)]

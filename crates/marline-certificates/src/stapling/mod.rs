@@ -22,8 +22,7 @@ use tokio::task::JoinSet;
 
 use self::kept::{Fingerprint, Kept, fingerprint};
 use self::responder::Responders;
-use crate::metrics::earliest;
-use crate::schedule::{self, Drawn, LOOK_AGAIN};
+use crate::schedule::{self, Drawn, LOOK_AGAIN, earliest};
 
 /// Certificates whose responders are asked at the same time.
 const MAX_AT_ONCE: usize = 8;
