@@ -15,8 +15,6 @@ use peer_kit::multipath::{self, Carried, Multipath, Opening};
 use peer_kit::{Outcome, ServerArgs, tls};
 use tokio::time::sleep;
 
-use crate::h3_transport;
-
 /// An error that may be temporary.
 const NOT_YET: marline::proto::OpenPathError = marline::proto::OpenPathError::NoConnectionIds;
 /// Number of attempts, and the delay between them.
@@ -49,7 +47,7 @@ pub(crate) async fn serve(args: &ServerArgs) -> Outcome {
             };
             let paths = Paths::new(connection.clone());
             tokio::select! {
-                () = peer_kit::server::serve(h3_transport::Connection::new(connection), www) => {}
+                () = peer_kit::server::serve(marline_h3_quic::Connection::new(connection), www) => {}
                 () = multipath::watch(&paths, &case, true) => {}
             }
         });

@@ -1,4 +1,4 @@
-//! HTTP as services of [`tower`]: requests over connections of a [`Client`](super::Client), and layers around them.
+//! HTTP as services of [`tower`]: requests over connections of a [`Client`], and layers around them.
 //!
 //! [`Client::service`](super::Client::service) sends requests, each over a connection to the origin of its URI; proxies,
 //! addresses and the fallback to HTTP/2 are those of the client. The layers add what a user agent does: [`RedirectLayer`],
