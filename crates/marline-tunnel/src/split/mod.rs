@@ -1,8 +1,8 @@
 //! Connections of TCP that end at both ends of the tunnel, and are streams of its connection between them.
 //!
-//! A client answers the connections of its host: [`segment`] rewrites their packets so that a listener of this host's kernel
-//! accepts them, [`table`] keeps which is which, and [`client`] opens a stream for each by CONNECT (RFC 9110, section 9.3.6; RFC
-//! 9114, section 4.4). The server connects to the destination ([`server`]). Both pass the bytes on by [`relay`].
+//! A client answers the connections of its host: `segment` rewrites their packets so that a listener of this host's kernel
+//! accepts them, `table` keeps which is which, and `client` opens a stream for each by CONNECT (RFC 9110, section 9.3.6; RFC
+//! 9114, section 4.4). The server connects to the destination (`server`). Both pass the bytes on by `relay`.
 
 pub(crate) mod client;
 pub(crate) mod local;
