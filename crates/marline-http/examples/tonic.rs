@@ -25,8 +25,12 @@ fn text(text: impl Into<String>) -> Text {
     Text { text: text.into() }
 }
 
-const HELLO: PathAndQuery = PathAndQuery::from_static("/greeter.Greeter/Hello");
-const CHAT: PathAndQuery = PathAndQuery::from_static("/greeter.Greeter/Chat");
+const HELLO: &str = "/greeter.Greeter/Hello";
+const CHAT: &str = "/greeter.Greeter/Chat";
+
+fn path(method: &'static str) -> PathAndQuery {
+    PathAndQuery::from_static(method)
+}
 
 async fn hello(request: tonic::Request<Text>) -> Result<Response<Text>, Status> {
     match request.get_ref().text.as_str() {
@@ -49,8 +53,8 @@ fn site() -> Site {
     Site::new(service_fn(async |request: Request<Body>| {
         let mut grpc = tonic::server::Grpc::new(ProstCodec::default());
         let response = match request.uri().path() {
-            path if path == HELLO.path() => grpc.unary(service_fn(hello), request).await,
-            path if path == CHAT.path() => grpc.streaming(service_fn(chat), request).await,
+            path if path == HELLO => grpc.unary(service_fn(hello), request).await,
+            path if path == CHAT => grpc.streaming(service_fn(chat), request).await,
             _ => {
                 let mut response = http::Response::new(tonic::body::Body::empty());
                 *response.status_mut() = StatusCode::NOT_FOUND;
@@ -84,11 +88,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut grpc = tonic::client::Grpc::with_origin(client.service(), origin);
 
     let request = tonic::Request::new(text("you"));
-    let response: Response<Text> = grpc.unary(request, HELLO, codec()).await?;
+    let response: Response<Text> = grpc.unary(request, path(HELLO), codec()).await?;
     println!("{}", response.get_ref().text);
 
     let request = tonic::Request::new(text(""));
-    let refused: Result<Response<Text>, _> = grpc.unary(request, HELLO, codec()).await;
+    let refused: Result<Response<Text>, _> = grpc.unary(request, path(HELLO), codec()).await;
     println!(
         "{}",
         refused
@@ -103,7 +107,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     sender.send(text("one")).await?;
     let request = tonic::Request::new(said);
-    let mut answers = grpc.streaming(request, CHAT, codec()).await?.into_inner();
+    let mut answers = grpc
+        .streaming(request, path(CHAT), codec())
+        .await?
+        .into_inner();
     for next in [Some("two"), None] {
         let answer: Option<Text> = answers.message().await?;
         println!("{}", answer.unwrap_or_default().text);

@@ -65,8 +65,8 @@ pub const UNCONFIRMED_PARTS: usize = 64;
 /// region. All together have [`DRAIN`].
 pub const LAST_HANDSHAKES: Duration = Duration::from_millis(50);
 
-/// Time for which a connection of HTTP/1.1 without requests, and any of HTTP/3, accepts requests after a server has stopped: a
-/// client that does not know yet may be sending one. A round trip over a slow path.
+/// Time for which a connection of HTTP/1.1 without requests, one of HTTP/2 before its first, and any of HTTP/3, accepts requests
+/// after a server has stopped: a client that does not know yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);
 
 /// The same for a connection that makes room for another, which waits meanwhile.

@@ -9,10 +9,11 @@ mod content;
 mod outgoing;
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use futures_util::FutureExt as _;
 use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
 use http::header::{
@@ -23,7 +24,7 @@ use http_body::Body as _;
 use marline_h3::Protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 use self::content::RequestContent;
 use self::outgoing::{Activity, Outgoing};
@@ -109,12 +110,20 @@ async fn accept<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut stopped = pin!(stopped);
-    let mut is_leaving = false;
+    let mut stopped = pin!(stopped.fuse());
+    let mut has_requests = false;
+    // The first request may be under way: a client that gets GOAWAY before may send that behind its answer to PING, after which
+    // `h2` serves no further request.
+    let mut leaving: Option<Pin<Box<Sleep>>> = None;
     loop {
         let accepted = poll_fn(|cx| {
-            if !is_leaving && stopped.as_mut().poll(cx).is_ready() {
-                is_leaving = true;
+            if stopped.as_mut().poll(cx).is_ready() {
+                leaving = Some(Box::pin(sleep(limits::DRAIN)));
+            }
+            if let Some(waiting) = &mut leaving
+                && (has_requests || waiting.as_mut().poll(cx).is_ready())
+            {
+                leaving = None;
                 connection.graceful_shutdown();
             }
             connection.poll_accept(cx)
@@ -125,6 +134,7 @@ where
             return Ok(());
         };
         let (request, respond) = accepted?;
+        has_requests = true;
         let stream = Stream {
             of_requests: Arc::clone(of_requests),
             origin: origin.clone(),
