@@ -90,10 +90,11 @@ def diagram(title, boxes, lines):
         if x == to_x:
             x, to_x = x + wide / 2, to_x + wide / 2
             y, to_y = (y + HIGH, to_y) if y < to_y else (y, to_y + HIGH)
-            drawn.append(text(x + 8, (y + to_y) / 2 + 4, words, "quiet", size=13))
+            words = text(x + 8, (y + to_y) / 2 + 4, words, "quiet", size=13) if words else ""
         else:
             x, to_x, y, to_y = x + wide, to_x, y + HIGH / 2, to_y + HIGH / 2
-            drawn.append(text((x + to_x) / 2, min(y, to_y) - 7, words, "quiet", "middle", size=12))
+            words = text((x + to_x) / 2, min(y, to_y) - 7, words, "quiet", "middle", size=12) if words else ""
+        drawn += [words] if words else []
         drawn.append(f"<path class='line' d='M{x:g} {y:g}L{to_x:g} {to_y:g}'/>")
         drawn.append(f"<circle class='quiet' cx='{to_x:g}' cy='{to_y:g}' r='4'/>")
     for box in boxes.values():
