@@ -14,7 +14,7 @@ use tonic::{Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-/// What tonic-build makes of a message of protobuf.
+/// A message of protobuf, as tonic-build makes it.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Text {
     #[prost(string, tag = "1")]

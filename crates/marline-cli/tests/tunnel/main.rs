@@ -330,7 +330,7 @@ fn an_operator_revokes_a_user_whose_packets_go_nowhere_else() {
     refused_clients(&setting);
 }
 
-/// What stands in the way of a client is said with what to do.
+/// Messages about what stands in the way of a client say what to do.
 fn refused_clients(setting: &Setting) {
     let network = &setting.network;
     let refused = |device: &str, words: &[&str]| {

@@ -183,7 +183,7 @@ impl Connection {
     /// Sends `data` in a DATAGRAM frame on the path `id`. If that fails to answer before it is sent, or within 250 ms after,
     /// another path carries it, so that it may arrive twice; a packet that is lost otherwise is not repeated (RFC 9221).
     ///
-    /// What a path may hold that was not sent is limited to some 4 ms at its rate, so that the queue is the application's.
+    /// A path holds some 4 ms at its rate that were not sent, so that the queue is the application's.
     ///
     /// # Errors
     ///

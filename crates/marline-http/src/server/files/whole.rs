@@ -206,7 +206,7 @@ impl WholeFile {
     }
 }
 
-/// What the header of a response with a file says of it.
+/// The fields of a response that describe its file.
 struct Head<'a> {
     kind: Option<&'a HeaderValue>,
     validators: &'a Validators,

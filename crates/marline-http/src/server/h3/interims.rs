@@ -27,7 +27,7 @@ impl Interims {
         Self(Arc::default())
     }
 
-    /// What the site gives them to.
+    /// The end that the site hands interim responses to.
     pub(super) fn taker(&self) -> Interim {
         let state = Arc::clone(&self.0);
         Interim::new(move |response| {

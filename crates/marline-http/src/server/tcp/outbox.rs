@@ -1,4 +1,4 @@
-//! What a connection writes to its socket.
+//! The writing side of a connection's socket.
 //!
 //! The `h2` library writes, and flushes, each frame of DATA by itself. Over HTTP/2, small writes of one poll of the connection are
 //! joined here, so that its responses take one system call together.
