@@ -21,7 +21,7 @@ use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets, socket2};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::client::TlsStream;
 use tower::service_fn;
 
@@ -342,6 +342,50 @@ async fn every_connection_in_the_queue_of_a_server_that_stops_is_answered() {
         assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
     }
     served.server.task.await.unwrap().unwrap();
+}
+
+/// RFC 9113, section 6.8: a client may have sent it before it gets GOAWAY, here behind its answer to PING.
+#[tokio::test]
+async fn the_first_request_of_a_connection_over_http2_is_answered_by_a_server_that_stops() {
+    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), uploads());
+    let server = Server::bind(config).await.unwrap();
+    let handle = server.handle();
+    let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
+    let running = tokio::spawn(server.run());
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(preface).await.unwrap();
+    // Until the client's SETTINGS are acknowledged.
+    let mut frame = read_frame(&mut stream).await;
+    while frame[3] != 4 || frame[4] & 1 == 0 {
+        frame = read_frame(&mut stream).await;
+    }
+    handle.shut_down();
+    // Without the wait, the server would send GOAWAY and PING now, and end after the answer.
+    while let Ok(frame) = timeout(Duration::from_millis(100), read_frame(&mut stream)).await {
+        if frame[3] == 6 {
+            let mut pong = frame;
+            pong[4] = 1;
+            stream.write_all(&pong).await.unwrap();
+        }
+    }
+    // GET / of a.com over http, with fields of the static table (RFC 7541, appendix A).
+    let request = b"\0\0\x0a\x01\x05\0\0\0\x01\x82\x86\x84\x41\x05a.com";
+    stream.write_all(request).await.unwrap();
+    while frame[3] != 1 {
+        frame = read_frame(&mut stream).await;
+    }
+    drop(stream);
+    running.await.unwrap().unwrap();
+}
+
+/// A frame of HTTP/2, with its header.
+async fn read_frame(stream: &mut TcpStream) -> Vec<u8> {
+    let mut frame = vec![0; 9];
+    stream.read_exact(&mut frame).await.unwrap();
+    let length = u32::from_be_bytes([0, frame[0], frame[1], frame[2]]);
+    frame.resize(9 + length as usize, 0);
+    stream.read_exact(&mut frame[9..]).await.unwrap();
+    frame
 }
 
 /// Sockets with large buffers.

@@ -120,7 +120,7 @@ impl<G> Drop for Stream<G> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Broken;
 
-/// What is read from a connection, as content, once there is a connection.
+/// The bytes read from a connection, as content, once there is a connection.
 pub(crate) struct ReadContent<G> {
     source: Source<G>,
     ended: Option<oneshot::Sender<()>>,
