@@ -169,6 +169,7 @@ class Place:
     proxy: int
     closed: int
     mutual: int
+    old: int
 
     def fill(self, text: str) -> str:
         values = {
@@ -180,6 +181,7 @@ class Place:
             "{proxy}": f"127.0.0.1:{self.proxy}",
             "{closed}": f"127.0.0.1:{self.closed}",
             "{mutual}": f"https://127.0.0.1:{self.mutual}",
+            "{old}": f"https://127.0.0.1:{self.old}",
             "{dir}": str(self.directory),
         }
         for name, value in values.items():
@@ -209,9 +211,9 @@ class Step:
     # Of `marline get` alone, where curl reads without an end.
     alone: int | None = None
     compare: Callable[[bytes], bytes] = lambda out: out
-    check: Callable[[Outcome], bool] = lambda _: True
+    check: Callable[[Outcome], object] = lambda _: True
     # Of `marline get` alone, where curl 7.88 falls short of its manual.
-    own_check: Callable[[Outcome], bool] = lambda _: True
+    own_check: Callable[[Outcome], object] = lambda _: True
     versions: list[str] = field(default_factory=lambda: ["1.1", "2", "3"])
     files: bool = True
     variables: dict[str, str] = field(default_factory=dict)
@@ -255,6 +257,11 @@ def header_variables(out: bytes) -> bytes:
     return json.dumps({name.lower(): fields[name] for name in ("content-type", "content-length")}).encode()
 
 
+def certificates(out: bytes) -> bytes:
+    """Certificates in PEM, without what curl says of each before it, and their number."""
+    return b"".join(re.findall(b"-----BEGIN.*?-----END[^-]*-----|[0-9]+$", out, re.DOTALL))
+
+
 def no_cookies_lines(out: bytes) -> bytes:
     return b"\n".join(line for line in out.splitlines() if line and not line.startswith(b"# "))
 
@@ -265,7 +272,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("-d, -X, -T, -F, --url-query", [Step("-d a=b -d c=d {url}/app/echo"), Step("-d @{dir}/in.txt {url}/app/echo"), Step("--data-binary @{dir}/in.txt {url}/app/echo"), Step("--data-raw @x {url}/app/echo"), Step("--data-urlencode n=é& {url}/app/echo"), Step("--data-urlencode n=a\\nb\\_c {url}/app/echo"), Step('--json {"a":1} {url}/app/echo'), Step("-X DELETE {url}/app/echo"), Step("-G -d q=1 {url}/app/echo?p"), Step("-T {dir}/in.txt {url}/app/"), Step("-F a=b -F f=@{dir}/in.txt -F t=<{dir}/in.txt {url}/app/echo"), Step("-F f=@{dir}/in.txt;type=text/x;filename=n {url}/app/echo"), Step("--url-query a=b\\_c {url}/app/echo?p"), Step("--url-query +x=%20y --url-query plain --url-query =1 -d a=b {url}/app/echo"), Step("--url-query q=1 -G -d a=b {url}/app/echo"), Step("--url-query q@{dir}/in.txt {url}/app/echo", compare=bytes.lower)]),
     ("-I, -i", [Step("-I {url}/a.txt", compare=fields), Step("-i {url}/a.txt", compare=fields)]),
     ("-v", [Step("-v {url}/a.txt", check=lambda one: b"> GET /a.txt" in one.err and b"< HTTP/" in one.err)]),
-    ("-w", [Step("-w %{http_code}|%{size_download}|%{url_effective}|%{content_type}|%{num_redirects}|%{method}|%{scheme}|%{remote_port}\\n {url}/a.txt"), Step("-L -w %{num_redirects}|%{response_code}|%header{content-type} {url}/app/location/302"), Step("-e http://r/ -w |%{json} {url}/a.txt", compare=variables), Step("-d a=b -w |%{json} {url}/app/echo", compare=variables), Step("-L -o file -w |%{json} {url}/app/location/301", compare=variables), Step("-w |%{header_json} {url}/a.txt", compare=header_variables)]),
+    ("-w", [Step("-w %{http_code}|%{size_download}|%{url_effective}|%{content_type}|%{num_redirects}|%{method}|%{scheme}|%{remote_port}\\n {url}/a.txt"), Step("-L -w %{num_redirects}|%{response_code}|%header{content-type} {url}/app/location/302"), Step("-e http://r/ -w |%{json} {url}/a.txt", compare=variables), Step("-d a=b -w |%{json} {url}/app/echo", compare=variables), Step("-L -o file -w |%{json} {url}/app/location/301", compare=variables), Step("-w |%{header_json} {url}/a.txt", compare=header_variables), Step("-o /dev/null -w %{certs}|%{num_certs} {url}/a.txt", compare=certificates, check=lambda one: b"BEGIN CERTIFICATE" in one.out)]),
     ("-O", [Step("-O {url}/a.txt"), Step("-O -J {url}/app/named"), Step("--output-dir sub --create-dirs -O {url}/a.txt")]),
     ("-o, -o -, streaming", [Step("-o file {url}/big.bin"), Step("-o - {url}/big.bin"), Step("-o one -o two {url}/a.txt {url}/b.txt"), Step("{url}/a.txt {url}/b.txt"), Step("-o /dev/null {url}/a.txt {url}/b.txt"), Step("-o /dev/null {url}/n[1-3].txt")]),
     ("-k, -H", [Step("-H X-Own:1 {url}/app/echo"), Step("-H X-Own; {url}/app/echo"), Step("{url}/a.txt", insecure=False)]),
@@ -287,7 +294,7 @@ ROWS: list[tuple[str, list[Step] | str]] = [
     ("globbing", [Step("{url}/{a,b}.txt"), Step("-o got_#1 {url}/{a,b}.txt"), Step("-g {url}/{a}.txt", curl_status=0), Step("{url}/n[1-3].txt", compare=lambda out: out.replace(b"--_curl_--", b""))]),
     ("client certificate", [Step("--cert {dir}/cert.pem --key {dir}/key.pem {mutual}/app/echo", versions=["1.1"]), Step("-E {dir}/both.pem {mutual}/app/echo", versions=["1.1"])]),
     ("0-RTT across runs", "rustls does not let sessions be written to a file; within one run, they are resumed"),
-    ("exit statuses", [Step("https://none.invalid/"), Step("https://{closed}/", versions=["1.1"]), Step("ftp//{bare}:x/", versions=[]), Step("-T {dir}/missing {url}/"), Step("--cacert {dir}/missing {url}/", insecure=False), Step("--max-filesize 10 -o file {url}/big.bin"), Step("-o {dir}/no/file {url}/a.txt")]),
+    ("exit statuses", [Step("https://none.invalid/"), Step("https://{closed}/", versions=["1.1"]), Step("ftp//{bare}:x/", versions=[]), Step("-T {dir}/missing {url}/"), Step("--cacert {dir}/missing {url}/", insecure=False), Step("--max-filesize 10 -o file {url}/big.bin"), Step("-o {dir}/no/file {url}/a.txt"), Step("--tlsv1.3 {old}/", versions=["1.1", "2"], check=lambda one: re.search(b"alert:? protocol ?version", one.err, re.IGNORECASE))]),
     ("-C -", [Step("-C - -o big.bin {url}/big.bin", setup=cut((bytes(range(256)) * 4)[:1000]))]),
     ("progress bar", "terminal"),
     ("Happy Eyeballs", [Step("--resolve h.test:{port}:127.0.0.1,::1 https://h.test:{port}/a.txt")]),
@@ -395,13 +402,26 @@ def certificate(directory: Path) -> None:
     (directory / "both.pem").write_bytes(both)
 
 
-def mutual(directory: Path) -> ThreadingHTTPServer:
+def over_tls(directory: Path) -> tuple[QuietServer, ssl.SSLContext]:
+    """A server, and its settings of TLS."""
     server = QuietServer(("127.0.0.1", 0), Application)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "cert.pem", directory / "key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return server, context
+
+
+def mutual(directory: Path) -> QuietServer:
+    server, context = over_tls(directory)
     context.load_verify_locations(directory / "cert.pem")
     context.verify_mode = ssl.CERT_REQUIRED
-    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return server
+
+
+def old(directory: Path) -> QuietServer:
+    """A server without TLS 1.3."""
+    server, context = over_tls(directory)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
     return server
 
 
@@ -464,6 +484,7 @@ def main() -> int:
                 started(Relay(port, is_proxy=True)).server_address[1],
                 closed,
                 started(mutual(directory)).server_address[1],
+                started(old(directory)).server_address[1],
             )
             started(UnixServer(str(directory / "socket"), Application))
             (directory / "config").write_text(place.fill('# a comment\nurl = "{url}/app/echo"\nheader = "X-Own: 1"\n-d a=b\n'))
