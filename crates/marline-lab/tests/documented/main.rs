@@ -21,7 +21,10 @@
 //! claims` with `results` alone makes the verdicts on all claims, and `<!-- worst` with `results`, `variant`, `metric`,
 //! `ideal` and `count` the points at which the metric is the largest multiple of the ideal. `<!-- choices` with `of` alone
 //! makes what the paper leaves open, of `experiments/published/index/choices/OF.toml`. `{{ROW | COLUMN}}` in a sentence is
-//! a cell of the page's tables.
+//! a cell of the page's tables, and `{{value results = "web/servers", variant = "nginx", unit = "s" }}` what a table of one row
+//! and one column would have, with its keys; without a `metric` it is `completion_s`. Other figures with units are allowed
+//! in sentences if they are settings of the experiments that the page shows, or stand in `docs/templates/typed.toml`. A
+//! typed table with figures has `<!-- printed by: COMMAND -->` or `<!-- settings -->` before it.
 //!
 //! The numbers come from `docs/results/ID.json`, which contain only the values that the pages show.
 //!
@@ -38,6 +41,7 @@
 mod cited;
 mod excerpt;
 mod page;
+mod prose;
 mod published;
 mod table;
 mod worst;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::cited;
 use super::excerpt::{Excerpt, Wanted};
 use super::published::Choices;
-use super::table::{Table, verdicts};
+use super::table::{Single, Table, verdicts};
 use super::worst::Worst;
 
 const TABLE: &str = "<!-- table\n";
@@ -16,6 +16,11 @@ const CLAIMS: &str = "<!-- claims\n";
 const WORST: &str = "<!-- worst\n";
 const CHOICES: &str = "<!-- choices\n";
 const END_OF_COMMENT: &str = "-->\n";
+const VALUE: &str = "{{value ";
+const END_OF_VALUE: &str = " }}";
+
+/// What stands before a typed table: the program that printed it, or that it names settings. Pages do not have it.
+pub(crate) const MARKS: [&str; 2] = ["<!-- printed by: ", "<!-- settings -->"];
 
 /// A block of results that a page declares.
 #[derive(Debug)]
@@ -24,6 +29,13 @@ pub(crate) enum Block {
     Claims(Claims),
     Worst(Worst),
     Choices(Choices),
+    Value(Single),
+}
+
+/// The keys of a value, as an inline table.
+#[derive(Debug, Deserialize)]
+struct Keys {
+    value: Single,
 }
 
 /// The name of the page whose choices follow.
@@ -48,11 +60,13 @@ impl Block {
             Self::Worst(worst) => &worst.results,
             Self::Claims(claims) => &claims.results,
             Self::Choices(choices) => return choices.add_to(wanted),
+            Self::Value(value) => &value.results,
         };
         let wanted = wanted.entry(results.clone()).or_default();
         match self {
             Self::Table(table) => table.add_to(wanted),
             Self::Worst(worst) => worst.add_to(wanted),
+            Self::Value(value) => value.add_to(wanted),
             Self::Claims(_) | Self::Choices(_) => {}
         }
     }
@@ -63,6 +77,18 @@ impl Block {
             Self::Claims(claims) => verdicts(&excerpts[&claims.results]),
             Self::Worst(worst) => worst.text(&excerpts[&worst.results]),
             Self::Choices(choices) => choices.text(excerpts),
+            Self::Value(value) => value.text(&excerpts[&value.results]),
+        }
+    }
+
+    /// The experiment whose results it shows.
+    pub(crate) fn experiment(&self) -> Option<&str> {
+        match self {
+            Self::Table(table) => Some(&table.results),
+            Self::Worst(worst) => Some(&worst.results),
+            Self::Claims(claims) => Some(&claims.results),
+            Self::Value(value) => Some(&value.results),
+            Self::Choices(_) => None,
         }
     }
 }
@@ -88,9 +114,15 @@ impl Page {
         let mut rest = template;
         while let Some((at, mark)) = first(rest) {
             let written = at + mark.len();
-            let place = || format!("the template of {} after {at}", path.display());
-            let length = rest[written..].find(END_OF_COMMENT);
-            let end = written + length.unwrap_or_else(|| panic!("{}: no -->", place()));
+            let line = template[..template.len() - rest.len() + at].lines().count();
+            let place = || format!("the template of {}, line {line}", path.display());
+            let end_mark = if mark == VALUE {
+                END_OF_VALUE
+            } else {
+                END_OF_COMMENT
+            };
+            let length = rest[written..].find(end_mark);
+            let end = written + length.unwrap_or_else(|| panic!("{}: no{end_mark}", place()));
             let toml = &rest[written..end];
             let block = match mark {
                 TABLE => toml::from_str(toml).map(Block::Table),
@@ -98,15 +130,26 @@ impl Page {
                 CHOICES => {
                     toml::from_str(toml).map(|of: ChoicesOf| Block::Choices(Choices::read(&of.of)))
                 }
+                VALUE => toml::from_str(&format!("value = {{ {} }}", toml.replace('\n', " ")))
+                    .map(|keys: Keys| Block::Value(keys.value)),
                 _ => toml::from_str(toml).map(Block::Claims),
             };
             let block = block.unwrap_or_else(|error| panic!("{}: {error}", place()));
             pieces.push(Piece::Text(rest[..at].to_owned()));
             pieces.push(Piece::Shown(block));
-            rest = &rest[end + END_OF_COMMENT.len()..];
+            rest = &rest[end + end_mark.len()..];
         }
         pieces.push(Piece::Text(rest.to_owned()));
         Self { path, pieces }
+    }
+
+    /// The text that is typed, with a sign in the place of each block.
+    pub(crate) fn typed(&self) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Shown(_) => "…",
+        });
+        pieces.collect()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -129,7 +172,7 @@ impl Page {
     /// The page that its template makes of the results.
     pub(crate) fn made(&self, excerpts: &BTreeMap<String, Excerpt>) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
+            Piece::Text(text) => without_marks(text),
             Piece::Shown(block) => block.text(excerpts),
         });
         let text: String = pieces.collect();
@@ -137,8 +180,15 @@ impl Page {
     }
 }
 
-/// The first mark of a table, of verdicts, of the worst points or of choices.
+fn without_marks(text: &str) -> String {
+    let lines = text.split_inclusive('\n');
+    let others = lines.filter(|line| !MARKS.iter().any(|mark| line.starts_with(mark)));
+    others.collect()
+}
+
+/// The first mark of a table, of verdicts, of the worst points, of choices or of a value.
 fn first(text: &str) -> Option<(usize, &'static str)> {
-    let found = [TABLE, CLAIMS, WORST, CHOICES].map(|mark| text.find(mark).map(|at| (at, mark)));
+    let found =
+        [TABLE, CLAIMS, WORST, CHOICES, VALUE].map(|mark| text.find(mark).map(|at| (at, mark)));
     found.into_iter().flatten().min()
 }

@@ -72,6 +72,8 @@ pub(crate) enum Unit {
     /// Of seconds.
     #[serde(rename = "ms")]
     Milliseconds,
+    #[serde(rename = "Mb/s")]
+    Megabits,
     /// Of bytes.
     #[serde(rename = "kB")]
     Kilobytes,
@@ -88,6 +90,12 @@ enum Of {
     BetterThan(String),
     /// The median over the points of its ratio to this variant.
     RatioTo(String),
+    /// Its ratios to this variant, from the smallest to the largest.
+    RatiosTo(String),
+    /// The percentages by which it is less than this variant, from the smallest to the largest.
+    LessThan(String),
+    /// The percentages by which it is more than this variant, from the smallest to the largest.
+    MoreThan(String),
     /// The number of points at which the better of these variants takes less than this part of its
     /// time.
     SlowerThan { best: Vec<String>, times: f64 },
@@ -124,6 +132,60 @@ enum Shown {
     Above(f64),
 }
 
+/// A value in a sentence: the cell of a table of one row and one column.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Single {
+    /// The ID of the experiment.
+    pub(crate) results: String,
+    variant: String,
+    #[serde(default = "completion")]
+    metric: String,
+    #[serde(default = "median")]
+    statistic: Statistic,
+    #[serde(default)]
+    unit: Unit,
+    #[serde(default, rename = "where")]
+    place: BTreeMap<String, Value>,
+    #[serde(default)]
+    of: Option<Of>,
+}
+
+fn completion() -> String {
+    "completion_s".to_owned()
+}
+
+impl Single {
+    fn column(&self) -> Column {
+        Column {
+            name: self.variant.clone(),
+            metric: self.metric.clone(),
+            statistic: self.statistic,
+            unit: self.unit,
+            variant: None,
+            place: BTreeMap::new(),
+            of: self.of.clone(),
+        }
+    }
+
+    /// Adds what it shows.
+    pub(crate) fn add_to(&self, wanted: &mut Wanted) {
+        let table = Table {
+            results: self.results.clone(),
+            rows: vec![self.variant.clone()],
+            named: Vec::new(),
+            columns: vec![self.column()],
+            place: self.place.clone(),
+        };
+        table.add_to(wanted);
+    }
+
+    pub(crate) fn text(&self, excerpt: &Excerpt) -> String {
+        let points = excerpt.select(&self.place);
+        self.column().text(excerpt, &self.variant, &points)
+    }
+}
+
 impl Table {
     /// Adds what it shows.
     pub(crate) fn add_to(&self, wanted: &mut Wanted) {
@@ -136,7 +198,13 @@ impl Table {
                 .extend(shown.iter().map(|&variant| variant.to_owned()));
             match &column.of {
                 None => {}
-                Some(Of::BetterThan(other) | Of::RatioTo(other)) => {
+                Some(
+                    Of::BetterThan(other)
+                    | Of::RatioTo(other)
+                    | Of::RatiosTo(other)
+                    | Of::LessThan(other)
+                    | Of::MoreThan(other),
+                ) => {
                     wanted.variants.insert(other.clone());
                 }
                 Some(Of::SlowerThan { best, .. } | Of::Worst { best }) => {
@@ -261,11 +329,7 @@ impl Column {
         match &self.of {
             None => {
                 let values = over(&|point| value(row, point));
-                let [low, high] = [values[0], values[values.len() - 1]].map(|v| self.unit.text(v));
-                match low == high {
-                    true => format!("{low}{}", self.unit.name()),
-                    false => format!("{low} to {high}{}", self.unit.name()),
-                }
+                range(&values, |value| self.unit.text(value)) + self.unit.name()
             }
             Some(Of::BetterThan(other) | Of::GainOver(other)) if other == row => String::new(),
             Some(Of::Published) => {
@@ -295,6 +359,16 @@ impl Column {
                 let ratios = over(&|point| value(row, point) / value(other, point));
                 format!("{:.2}", middle(&ratios))
             }
+            Some(Of::RatiosTo(other)) => range(
+                &over(&|point| value(row, point) / value(other, point)),
+                |ratio| format!("{ratio:.2}"),
+            ),
+            Some(Of::LessThan(other)) => percentages(&over(&|point| {
+                100.0 * (1.0 - value(row, point) / value(other, point))
+            })),
+            Some(Of::MoreThan(other)) => percentages(&over(&|point| {
+                100.0 * (value(row, point) / value(other, point) - 1.0)
+            })),
             Some(Of::RatioToMetric(other)) => {
                 let other = |point| excerpt.value(row, other, Statistic::Median, point);
                 let ratios = over(&|point| value(row, point) / other(point));
@@ -330,14 +404,26 @@ impl Column {
             Some(Of::Spread) => {
                 let median = |point| excerpt.value(row, &self.metric, Statistic::Median, point);
                 let ratios = over(&|point| value(row, point) / median(point));
-                let [low, high] = [ratios[0], ratios[ratios.len() - 1]].map(|r| format!("{r:.1}"));
-                match low == high {
-                    true => low,
-                    false => format!("{low} to {high}"),
-                }
+                range(&ratios, |ratio| format!("{ratio:.1}"))
             }
         }
     }
+}
+
+/// The smallest and the largest of sorted values.
+fn range(values: &[f64], text: impl Fn(f64) -> String) -> String {
+    let [low, high] = [values[0], values[values.len() - 1]].map(text);
+    match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
+    }
+}
+
+/// The smallest and the largest of sorted percentages.
+fn percentages(values: &[f64]) -> String {
+    // Adding 0 turns -0 into 0.
+    let text = range(values, |percent| format!("{:.0}", percent.round() + 0.0));
+    format!("{text} %").replace('-', "−")
 }
 
 /// The median of sorted values.
@@ -355,6 +441,7 @@ impl Unit {
             Self::Plain => "",
             Self::Seconds => " s",
             Self::Milliseconds => " ms",
+            Self::Megabits => " Mb/s",
             Self::Kilobytes => " kB",
             Self::Percent => " %",
         }
@@ -362,7 +449,7 @@ impl Unit {
 
     pub(crate) fn text(self, value: f64) -> String {
         let value = match self {
-            Self::Plain | Self::Seconds => value,
+            Self::Plain | Self::Seconds | Self::Megabits => value,
             Self::Milliseconds => value * 1e3,
             Self::Kilobytes => value * 1e-3,
             Self::Percent => value * 100.0,
