@@ -517,11 +517,21 @@ pub const COMPRESSED_AT_ONCE: usize = 1 << 16;
 /// Responses that are compressed at the same time: the state of one takes up to some MiB. Others are sent as they are.
 pub const COMPRESSIONS: usize = 64;
 
+/// The places of these that a response takes which is sent as its difference from a dictionary: up to 20 MiB.
+pub const COMPRESSIONS_OF_DIFFERENCE: u32 = 8;
+
 /// The longest compressed content that is kept, in bytes: scripts of large applications have about 1 MB.
 pub const MAX_COMPRESSED_ENTRY: usize = 2 << 20;
 
 /// The sum of all that is kept, in bytes.
 pub const COMPRESSED_CACHE_BYTES: usize = 32 << 20;
+
+/// The longest response that becomes a dictionary of later ones, in bytes: scripts of large applications have some MB, and clients
+/// have 8 MiB of a dictionary and the content behind it in reach (RFC 9842, section 5).
+pub const MAX_DICTIONARY: usize = 4 << 20;
+
+/// The sum of all dictionaries of a pattern of paths, in bytes.
+pub const DICTIONARY_BYTES: usize = 32 << 20;
 
 /// Threads for what may block, as reading files that are not in memory, of all workers of a server together: what tokio
 /// allows a runtime.

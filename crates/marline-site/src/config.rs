@@ -10,6 +10,7 @@ use marline::settings::{
 };
 use marline_certificates::SiteAcme;
 use marline_http::proxy::{ProxyConfig, WeightedUpstream};
+use marline_http::server::DictionaryPattern;
 use marline_http::{HostPattern, Network, RequestKey};
 
 use crate::client_certificates::{ClientCertificateFiles, RouteCertificates};
@@ -121,6 +122,8 @@ pub struct Rules {
     pub cors: Vec<Origin>,
     /// Whether text is compressed; by default, that of files is.
     pub compress: Option<bool>,
+    /// The paths whose text is sent as its difference from what the client has of them.
+    pub dictionary: Option<DictionaryPattern>,
     /// The files shown for statuses of errors.
     pub error_pages: Vec<Pair>,
     /// The networks that may request; none are all.
@@ -459,6 +462,7 @@ macro_rules! with_rules {
                 field: |c: &mut $owner| &mut c.rules.cors,
             },
             &Field::new("compress", Domain::SWITCH, "Whether text is compressed for clients that accept it; by default, that of files is", |c: &mut $owner| &mut c.rules.compress),
+            &Field::new("dictionary", Domain::text("a path with one * at most, as \"/app/*.js\"").or("none"), "The paths whose text is sent as its difference from what the client has of them (RFC 9842)", |c: &mut $owner| &mut c.rules.dictionary),
             &Pairs {
                 key: "error_pages",
                 about: "Files to show for errors, but for those that an application answers",

@@ -104,6 +104,16 @@ impl Compiled {
                 _ => {}
             }
         }
+        let is_compressed = match handler {
+            Some(Handler::Files) => rules.compress.unwrap_or(true),
+            Some(Handler::Applications) => rules.compress.unwrap_or(false),
+            None | Some(Handler::Redirect | Handler::Fixed) => false,
+        };
+        needs(
+            "dictionary",
+            "compress = true",
+            rules.dictionary.is_some() && !is_compressed,
+        )?;
         needs(
             "burst",
             "rate",
@@ -155,7 +165,8 @@ impl Compiled {
             return Ok(Some(Answers::Fixed(status(StatusCode::OK), text)));
         }
         if let Some(files) = Files::open(rules)? {
-            let compression = rules.compress.unwrap_or(true).then(Compression::new);
+            let compression = || Compression::new(rules.dictionary.clone());
+            let compression = rules.compress.unwrap_or(true).then(compression);
             return Ok(Some(Answers::Files(files, compression)));
         }
         let Some(proxy) = &rules.proxy else {
@@ -167,7 +178,7 @@ impl Compiled {
             cause,
         })?;
         Ok(Some(Answers::Site(match rules.compress {
-            Some(true) => compressed(site),
+            Some(true) => compressed(site, Compression::new(rules.dictionary.clone())),
             _ => site,
         })))
     }

@@ -4,6 +4,7 @@
 //! their validators, and the cache of what was compressed.
 
 mod cache;
+mod dictionaries;
 mod in_turns;
 
 use std::convert::Infallible;
@@ -19,7 +20,7 @@ use http::header::{
     ETAG, HeaderMap, HeaderValue, VARY,
 };
 use http::uri::PathAndQuery;
-use http::{Extensions, Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{Layer, ServiceExt, service_fn};
@@ -27,11 +28,15 @@ use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::Predicate;
 
 use self::cache::{Cache, Key};
+use self::dictionaries::{Dictionaries, Hash, Source};
+pub use self::dictionaries::{DictionaryPattern, InvalidPattern};
 use self::in_turns::InTurns;
 use super::Site;
 use crate::body::{Body, BoxError};
 use crate::content::content_length;
-use crate::limits::{COMPRESSIONS, MAX_COMPRESSED_ENTRY, MIN_COMPRESSED_BYTES};
+use crate::limits::{
+    COMPRESSIONS, COMPRESSIONS_OF_DIFFERENCE, MAX_COMPRESSED_ENTRY, MIN_COMPRESSED_BYTES,
+};
 
 /// Compresses text (Zstandard, Brotli or gzip) for clients that accept it. Clones share one limit and one cache.
 ///
@@ -43,6 +48,7 @@ use crate::limits::{COMPRESSIONS, MAX_COMPRESSED_ENTRY, MIN_COMPRESSED_BYTES};
 pub struct Compression {
     permits: Arc<Semaphore>,
     cache: Arc<Cache>,
+    dictionaries: Option<Arc<Dictionaries>>,
 }
 
 /// The parts of a request on which the compression of its response depends.
@@ -51,6 +57,8 @@ pub struct Acceptable {
     target: Option<PathAndQuery>,
     /// The values of `Accept-Encoding`.
     codings: Vec<HeaderValue>,
+    /// The dictionary that the client has.
+    dictionary: Option<Hash>,
 }
 
 impl Acceptable {
@@ -66,7 +74,29 @@ impl Acceptable {
                 .filter(|_| !codings.is_empty())
                 .cloned(),
             codings: codings.into_iter().cloned().collect(),
+            dictionary: dictionaries::available(request.headers()),
         }
+    }
+
+    /// The dictionary that the client has, if it takes content in [`dictionaries::CODING`].
+    fn dictionary(&self) -> Option<Hash> {
+        let values = self.codings.iter().map(HeaderValue::as_bytes);
+        let mut codings = values.flat_map(|value| value.split(|&byte| byte == b','));
+        let takes = codings.any(|coding| {
+            let mut parts = coding.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+            let name = parts.next().unwrap_or_default();
+            name.eq_ignore_ascii_case(dictionaries::CODING.as_bytes()) && !parts.any(is_zero)
+        });
+        self.dictionary.filter(|_| takes)
+    }
+
+    /// The representation that is compressed, if its `headers` name it.
+    fn source(&self, headers: &HeaderMap) -> Option<Source> {
+        let tag = headers.get(ETAG).filter(|tag| is_strong(tag))?;
+        Some(Source {
+            target: self.target.clone()?,
+            tag: tag.clone(),
+        })
     }
 
     /// Whether the client names codings without weights, so that it does not exclude that there is none.
@@ -78,11 +108,12 @@ impl Acceptable {
 }
 
 impl Compression {
-    /// One with an empty cache.
-    pub fn new() -> Self {
+    /// One with an empty cache. Responses of paths that match `dictionaries` are dictionaries of each other.
+    pub fn new(dictionaries: Option<DictionaryPattern>) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(COMPRESSIONS)),
             cache: Arc::default(),
+            dictionaries: dictionaries.map(|pattern| Arc::new(Dictionaries::new(pattern))),
         }
     }
 
@@ -93,16 +124,44 @@ impl Compression {
         mut response: Response<Body>,
     ) -> Response<Body> {
         let is_text = is_text(&response);
+        let is_head = acceptable.is_head;
+        let (mut source, mut is_learnt) = (None, false);
         if is_text {
-            vary(response.headers_mut());
+            vary(response.headers_mut(), "accept-encoding");
+            source = acceptable.source(response.headers());
+            if let Some(dictionaries) = &self.dictionaries {
+                vary(response.headers_mut(), "available-dictionary");
+                is_learnt = source
+                    .as_ref()
+                    .is_some_and(|source| dictionaries.learn(source, is_head, &mut response));
+            }
         }
         if acceptable.codings.is_empty() || (!is_text && acceptable.is_unweighted()) {
             return response;
         }
-        if is_text && let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            let candidate = Candidate(Arc::new(permit));
-            response.extensions_mut().insert(candidate);
-            response = response.map(|body| Body::new(InTurns::new(body)));
+        if is_text {
+            if let Some((hash, dictionary)) = self.dictionary(&acceptable)
+                && let Some(permit) = self.permit(COMPRESSIONS_OF_DIFFERENCE)
+            {
+                let job = Job {
+                    permit,
+                    source,
+                    is_learnt,
+                    dictionary: Some(hash),
+                };
+                let response = dictionaries::difference(response, hash, dictionary);
+                return self.complete(job, is_head, response);
+            }
+            if let Some(permit) = self.permit(1) {
+                let job = Job {
+                    permit,
+                    source,
+                    is_learnt,
+                    dictionary: None,
+                };
+                response.extensions_mut().insert(job);
+                response = response.map(|body| Body::new(InTurns::new(body)));
+            }
         }
         // A service is what it takes.
         let mut request = Request::new(());
@@ -113,7 +172,7 @@ impl Compression {
         }
         let mut response = Some(response);
         let coded = CompressionLayer::new()
-            .compress_when(IsCandidate)
+            .compress_when(IsJob)
             .layer(service_fn(|_: Request<()>| {
                 // It is called once.
                 let response = response.take();
@@ -122,44 +181,52 @@ impl Compression {
                 ))
             }));
         let Ok(response) = coded.oneshot(request).await;
-        self.complete(acceptable, response)
+        let mut response = response.map(Body::new);
+        match response.extensions_mut().remove::<Job>() {
+            Some(job) if response.headers().contains_key(CONTENT_ENCODING) => {
+                self.complete(job, is_head, response)
+            }
+            _ => response,
+        }
     }
 
-    /// Completes a response that was compressed, or was not.
-    fn complete<B>(&self, acceptable: Acceptable, response: Response<B>) -> Response<Body>
-    where
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
-    {
+    fn permit(&self, places: u32) -> Option<Arc<OwnedSemaphorePermit>> {
+        let permit = Arc::clone(&self.permits).try_acquire_many_owned(places);
+        permit.ok().map(Arc::new)
+    }
+
+    /// The dictionary that the client has, if it is kept, and the client takes its coding.
+    fn dictionary(&self, acceptable: &Acceptable) -> Option<(Hash, Bytes)> {
+        let dictionaries = self.dictionaries.as_ref()?;
+        let hash = acceptable.dictionary()?;
+        Some((hash, dictionaries.get(&hash)?))
+    }
+
+    /// Completes a response that was compressed.
+    fn complete(&self, job: Job, is_head: bool, response: Response<Body>) -> Response<Body> {
         let (mut parts, body) = response.into_parts();
-        let candidate = parts.extensions.remove::<Candidate>();
-        let coding = parts.headers.get(CONTENT_ENCODING).cloned();
-        let (Some(Candidate(permit)), Some(coding)) = (candidate, coding) else {
-            return Response::from_parts(parts, Body::new(body));
-        };
-        let tag = parts.headers.get(ETAG).cloned();
         weaken_tag(&mut parts.headers);
-        if acceptable.is_head {
+        if is_head {
             return Response::from_parts(parts, Body::empty());
         }
-        let key = acceptable.target.zip(tag.filter(is_strong));
-        let key = key.map(|(target, tag)| Key {
-            target,
-            tag,
+        let coding = parts.headers.get(CONTENT_ENCODING).cloned();
+        let key = job.source.zip(coding).map(|(source, coding)| Key {
+            source,
             coding,
+            dictionary: job.dictionary,
         });
         let body = match key {
-            Some(key) => match self.cache.get(&key) {
+            Some(key) => match self.cache.get(&key).filter(|_| !job.is_learnt) {
                 Some(content) => {
                     parts.headers.insert(CONTENT_LENGTH, content.len().into());
                     Body::full(content)
                 }
                 None => {
                     let cache = Arc::clone(&self.cache);
-                    Body::new(Compressed::kept(Body::new(body), permit, cache, key))
+                    Body::new(Compressed::kept(body, job.permit, cache, key))
                 }
             },
-            None => Body::new(Compressed::new(Body::new(body), permit)),
+            None => Body::new(Compressed::new(body, job.permit)),
         };
         Response::from_parts(parts, body)
     }
@@ -171,15 +238,16 @@ impl fmt::Debug for Compression {
     }
 }
 
-impl Default for Compression {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Whether a parameter is the weight of a coding that is excluded, as `q=0.0` (RFC 9110, section 12.4.2).
+fn is_zero(parameter: &[u8]) -> bool {
+    let weight = parameter
+        .strip_prefix(b"q=")
+        .or(parameter.strip_prefix(b"Q="));
+    weight.is_some_and(|weight| weight.iter().all(|byte| matches!(byte, b'0' | b'.')))
 }
 
-/// Answers as `site` does, with [`Compression`].
-pub fn compressed(site: Site) -> Site {
-    let compression = Compression::new();
+/// Answers as `site` does, with `compression`.
+pub fn compressed(site: Site, compression: Compression) -> Site {
     Site::new(service_fn(move |request: Request<Body>| {
         let (site, compression) = (site.clone(), compression.clone());
         async move {
@@ -192,23 +260,27 @@ pub fn compressed(site: Site) -> Site {
 
 /// A response that may be compressed, with the right to do so.
 #[derive(Clone)]
-struct Candidate(Arc<OwnedSemaphorePermit>);
+struct Job {
+    permit: Arc<OwnedSemaphorePermit>,
+    /// The content before, if it is kept compressed.
+    source: Option<Source>,
+    /// Whether the content has to be read, whatever is kept of it.
+    is_learnt: bool,
+    /// The dictionary with which it is compressed.
+    dictionary: Option<Hash>,
+}
 
-/// Compresses responses with a [`Candidate`].
+/// Compresses responses with a [`Job`].
 #[derive(Clone, Copy)]
-struct IsCandidate;
+struct IsJob;
 
-impl Predicate for IsCandidate {
+impl Predicate for IsJob {
     fn should_compress<B>(&self, response: &Response<B>) -> bool
     where
         B: http_body::Body,
     {
-        is_candidate(response.extensions())
+        response.extensions().get::<Job>().is_some()
     }
-}
-
-fn is_candidate(extensions: &Extensions) -> bool {
-    extensions.get::<Candidate>().is_some()
 }
 
 /// Whether a response has content that gets shorter by compression, and may be changed.
@@ -257,17 +329,17 @@ fn is_text_type(value: &HeaderValue) -> bool {
     }
 }
 
-/// Adds `Accept-Encoding` to `Vary`, unless it is there.
-fn vary(headers: &mut HeaderMap) {
+/// Adds the field `name` to `Vary`, unless it is there.
+fn vary(headers: &mut HeaderMap, name: &'static str) {
     let is_there = headers.get_all(VARY).iter().any(|value| {
         let mut names = value.as_bytes().split(|&byte| byte == b',');
-        names.any(|name| {
-            let name = name.trim_ascii();
-            name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding")
+        names.any(|one| {
+            let one = one.trim_ascii();
+            one == b"*" || one.eq_ignore_ascii_case(name.as_bytes())
         })
     });
     if !is_there {
-        headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+        headers.append(VARY, HeaderValue::from_static(name));
     }
 }
 

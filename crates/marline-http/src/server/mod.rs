@@ -75,7 +75,9 @@ pub use self::client_certificates::{
     ClientCertificate, ClientCertificates, ClientCertificatesError, ClientRules, RevocationList,
     TlsClient,
 };
-pub use self::compression::{Acceptable, Compression, compressed};
+pub use self::compression::{
+    Acceptable, Compression, DictionaryPattern, InvalidPattern, compressed,
+};
 pub use self::config::{AlsoListen, Protocols, ServerConfig, ServerLimits};
 use self::current::{Current, Replaceable};
 use self::descriptors::Descriptors;

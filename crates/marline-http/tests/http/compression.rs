@@ -4,7 +4,7 @@ use std::io::Read;
 
 use http::{HeaderMap, Method, Response, StatusCode};
 use marline_http::Body;
-use marline_http::server::{Site, compressed, directory};
+use marline_http::server::{Compression, Site, compressed, directory};
 use tower::service_fn;
 
 use crate::common::{TestConnection, TestServer, VERSIONS, directory_of};
@@ -43,7 +43,11 @@ async fn text_is_compressed_as_clients_accept_it() {
         ("short.html", b"<p>"),
         ("picture.png", &text),
     ]);
-    let server = TestServer::site(compressed(directory(root.path(), false).unwrap())).await;
+    let server = TestServer::site(compressed(
+        directory(root.path(), false).unwrap(),
+        Compression::new(None),
+    ))
+    .await;
     for version in VERSIONS {
         let visitor = server.connect(version).await;
         // The second response is of what the first one left.
@@ -92,7 +96,11 @@ async fn text_is_compressed_as_clients_accept_it() {
 async fn ranges_and_conditions_are_those_of_the_file() {
     let text = text();
     let root = directory_of(&[("page.html", &text)]);
-    let server = TestServer::site(compressed(directory(root.path(), false).unwrap())).await;
+    let server = TestServer::site(compressed(
+        directory(root.path(), false).unwrap(),
+        Compression::new(None),
+    ))
+    .await;
     for version in VERSIONS {
         let visitor = server.connect(version).await;
         let accepted = ("accept-encoding", "gzip");
@@ -120,7 +128,11 @@ async fn ranges_and_conditions_are_those_of_the_file() {
 #[tokio::test]
 async fn content_that_changed_is_compressed_again() {
     let root = directory_of(&[("page.html", &text())]);
-    let server = TestServer::site(compressed(directory(root.path(), false).unwrap())).await;
+    let server = TestServer::site(compressed(
+        directory(root.path(), false).unwrap(),
+        Compression::new(None),
+    ))
+    .await;
     let visitor = server.connect(VERSIONS[0]).await;
     assert_eq!(
         unzipped(&get(&visitor, "/page.html", "gzip").await.1),
@@ -153,7 +165,7 @@ async fn responses_that_must_not_change_are_left_alone() {
         headers.insert(name, value.parse().unwrap());
         Ok::<_, std::convert::Infallible>(response)
     }));
-    let server = TestServer::site(compressed(site)).await;
+    let server = TestServer::site(compressed(site, Compression::new(None))).await;
     let visitor = server.connect(VERSIONS[0]).await;
     for path in ["/no-transform", "/encoded", "/events", "/partial"] {
         let (_, content) = get(&visitor, path, "gzip").await;

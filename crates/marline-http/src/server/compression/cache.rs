@@ -5,17 +5,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::uri::PathAndQuery;
 
+use super::dictionaries::{Hash, Source};
 use crate::limits::COMPRESSED_CACHE_BYTES;
 
 /// A representation of a resource in a content coding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) target: PathAndQuery,
-    /// Its strong entity tag before it was compressed.
-    pub(super) tag: HeaderValue,
+    pub(super) source: Source,
     pub(super) coding: HeaderValue,
+    /// The dictionary, for a coding with one.
+    pub(super) dictionary: Option<Hash>,
 }
 
 /// The latest content, within [`COMPRESSED_CACHE_BYTES`].
@@ -62,11 +62,18 @@ impl Cache {
 mod tests {
     use super::*;
 
+    fn source(number: usize, tag: &'static str) -> Source {
+        Source {
+            target: format!("/{number}").parse().unwrap(),
+            tag: HeaderValue::from_static(tag),
+        }
+    }
+
     fn key(number: usize) -> Key {
         Key {
-            target: format!("/{number}").parse().unwrap(),
-            tag: HeaderValue::from_static("\"tag\""),
+            source: source(number, "\"tag\""),
             coding: HeaderValue::from_static("zstd"),
+            dictionary: None,
         }
     }
 
@@ -87,7 +94,7 @@ mod tests {
         let cache = Cache::default();
         cache.insert(key(0), Bytes::from_static(b"before"));
         let changed = Key {
-            tag: HeaderValue::from_static("\"other\""),
+            source: source(0, "\"other\""),
             ..key(0)
         };
         assert!(cache.get(&changed).is_none());

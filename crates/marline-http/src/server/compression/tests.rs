@@ -15,7 +15,7 @@ async fn responses_beyond_the_limit_are_not_compressed() {
         response.headers_mut().insert(CONTENT_TYPE, kind);
         Ok::<_, Infallible>(response)
     }));
-    let site = compressed(site);
+    let site = compressed(site, Compression::new(None));
     let get = async || {
         let mut request = Request::new(Body::empty());
         let gzip = HeaderValue::from_static("gzip");
@@ -58,12 +58,13 @@ async fn content_that_compresses_well_leaves_others_their_turns() {
     for coding in ["br", "zstd", "gzip"] {
         let read = Arc::<AtomicUsize>::default();
         let endless = Arc::clone(&read);
-        let site = compressed(Site::new(service_fn(move |_: Request<Body>| {
+        let site = Site::new(service_fn(move |_: Request<Body>| {
             let mut response = Response::new(Body::new(Endless(Arc::clone(&endless))));
             let kind = HeaderValue::from_static("text/plain");
             response.headers_mut().insert(CONTENT_TYPE, kind);
             ready(Ok::<_, Infallible>(response))
-        })));
+        }));
+        let site = compressed(site, Compression::new(None));
         let mut request = Request::new(Body::empty());
         let value = HeaderValue::from_static(coding);
         request.headers_mut().insert(ACCEPT_ENCODING, value);
