@@ -122,6 +122,12 @@ def anchors(path, known={}):
     return known[path]
 
 
+def title(path):
+    """The first heading of a page, without marks."""
+    heading = HEADING.search(without_fences(COMMENT.sub("", expanded(path))))
+    return re.sub(r"[`*]", "", heading[2]) if heading else path.stem
+
+
 def documents():
     """Every Markdown file of the repository that people read, which templates are not."""
     listed = subprocess.run(
@@ -519,6 +525,10 @@ class Preprocessor:
         file = (origin.parent / urllib.parse.unquote(place)).resolve()
         file = self.pages.get(file, file)
         is_in_the_book = file.is_relative_to(DOCS) and file.is_file() and file != SUMMARY
+        before = found["before"]
+        if is_in_the_book and file.suffix == ".md" and re.fullmatch(r"\[[\w./-]+\.md\]\(", before):
+            # A person reads the title of a page, not the name of its file.
+            before = f"[“{title(file)}”]("
         if is_in_the_book and file.name == "README.md":
             # mdBook makes such a page the index of its directory.
             target = os.path.relpath(file.with_name("index.md"), page.parent)
@@ -527,7 +537,7 @@ class Preprocessor:
         else:
             kind = "tree" if file.is_dir() else "blob"
             target = f"{self.repository}/{kind}/main/{file.relative_to(ROOT)}"
-        return f"{found['before']}{target}{hash_}{anchor}{found['after']}"
+        return f"{before}{target}{hash_}{anchor}{found['after']}"
 
     def text(self, text, origin, page):
         parts, end = [], 0

@@ -253,7 +253,7 @@ impl Table {
     pub(crate) fn text(&self, excerpt: &Excerpt) -> String {
         let names = self.columns.iter().map(|column| column.name.as_str());
         let mut text = line(std::iter::once("").chain(names));
-        text += &line(std::iter::repeat_n("---", self.columns.len() + 1));
+        text += &line(std::iter::once("---").chain(self.columns.iter().map(|_| "---:")));
         for row in &self.rows() {
             let cells = self.columns.iter().map(|column| {
                 let mut place = self.place.clone();

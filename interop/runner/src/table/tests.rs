@@ -45,6 +45,7 @@ fn cells_show_marks_and_footnotes() {
         .filter_map(|line| line.rsplit(" | ").next())
         .collect();
     assert_eq!(cells, ["✓ |", "✗[^1] |", "–[^2] |", "· |"]);
+    assert!(text.contains("1 passed, and 1 failed."));
     assert!(text.ends_with("[^1]: lost its way\n[^2]: cannot\n"));
 }
 
