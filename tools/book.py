@@ -62,6 +62,7 @@ LINK = re.compile(
 )
 HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*$", re.M)
 INCLUDE = re.compile(r"^\{\{#include (?P<path>[^}\s]+)\}\}$", re.M)
+QUESTIONS = re.compile(r"^\| question \| answer \|\n(?:\|.*\n)+", re.M)
 ENTRY = re.compile(r"^\s*(?:[-*] )?\[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)\s*$", re.M)
 # A page that is named in code, in a help text or in another document, beside its links.
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|png|cddl)(?:#[\w-]+)?")
@@ -549,6 +550,16 @@ class Preprocessor:
         parts.append(self.prose(text[end:], origin, page))
         return "".join(parts)
 
+    @staticmethod
+    def asked(text):
+        """Tables of questions and answers as a heading and a paragraph each, which the search of the book finds by itself."""
+
+        def sections(table):
+            _, _, *rows = [cells(line) for line in table.group().splitlines()]
+            return "".join(f"### {question}\n\n{answer[:1].upper()}{answer[1:]}.\n\n" for question, answer in rows)
+
+        return QUESTIONS.sub(sections, text)
+
     def prose(self, text, origin, page):
         text = LINK.sub(lambda found: self.link(found, origin, page), text)
 
@@ -556,7 +567,7 @@ class Preprocessor:
             path = (page.parent / found["path"]).resolve()
             return self.text(path.read_text(), path, page)
 
-        return INCLUDE.sub(included, text)
+        return INCLUDE.sub(included, self.asked(text))
 
     @staticmethod
     def beside():
