@@ -20,7 +20,7 @@
 #   make lint bench bench-peers fuzz mutants
 #
 # Parts of `make test` can be run alone: format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python
-# examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop kernel virtual-time.
+# examples readme curl-rows playground ring msrv minimal-versions compatible peers acme product-rows interop kernel virtual-time.
 
 CARGO ?= cargo
 PYTHON ?= python3
@@ -32,7 +32,7 @@ FUZZ_SECONDS ?= 60
 ALL := --workspace --all-features
 
 .PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments gallery deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
-.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop virtual-time
+.PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows playground ring msrv minimal-versions compatible peers acme product-rows interop virtual-time
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -90,7 +90,7 @@ gallery:
 
 # Other stacks' programs take longest to build and are needed last; then the kernel is built while they run.
 test: deps
-	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows playground ring msrv minimal-versions peers acme product-rows interop kernel virtual-time
+	+@MAKE='$(MAKE)' tools/gate.sh --beside peers,kernel format pages deny clippy clippy-fuzz clippy-peers docs unit vectors python examples readme curl-rows playground ring msrv minimal-versions compatible peers acme product-rows interop kernel virtual-time
 
 check:
 	+@MAKE='$(MAKE)' tools/gate.sh format pages clippy quick vectors
@@ -160,6 +160,10 @@ msrv:
 
 minimal-versions:
 	@sh tools/minimal-versions.sh
+
+# Whether the version allows what has changed since the last release.
+compatible:
+	@sh tools/compatible.sh
 
 peers:
 	$(MAKE) -C interop others
