@@ -41,7 +41,11 @@ pub struct Header {
 }
 
 impl Client {
-    fn new(options: &Options) -> Result<Self, Failure> {
+    /// A client with these options. It has a thread of its own.
+    ///
+    /// # Errors
+    /// If the thread or a socket cannot be had, or a file that the options name cannot be read.
+    pub fn new(options: &Options) -> Result<Self, Failure> {
         let mut config = options.config();
         let transport = Arc::make_mut(&mut config.quic.transport);
         transport
@@ -86,7 +90,11 @@ impl Client {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn request(&self, url: &str, mut request: Request<Body>) -> Result<Response, Failure> {
+    /// Sends a request, and waits for the header of its response. Connections are kept for later requests.
+    ///
+    /// # Errors
+    /// If `url` is none, no connection can be had, or the response does not come.
+    pub fn request(&self, url: &str, mut request: Request<Body>) -> Result<Response, Failure> {
         let ParsedUrl { origin, uri } = self.parse(url)?;
         *request.uri_mut() = uri;
         self.runtime.block_on(async {
@@ -102,15 +110,19 @@ impl Client {
         })
     }
 
-    fn connect(&self, url: &str, protocol: &str) -> Result<Connection, Failure> {
+    /// Opens a QUIC connection for a protocol of the application, which `protocol` names (ALPN).
+    ///
+    /// # Errors
+    /// If `url` is none, or no connection can be had.
+    pub fn connect(&self, url: &str, protocol: &str) -> Result<Connection, Failure> {
         let ParsedUrl { origin, .. } = self.parse(url)?;
         let connecting = self.client.connect_for(protocol.as_bytes(), &origin);
         let connection = self.runtime.block_on(connecting)?;
         Ok(Connection::new(Arc::clone(&self.runtime), connection))
     }
 
-    /// Tells the servers that it ends.
-    fn close(self) {
+    /// Closes all connections, which the servers are told.
+    pub fn close(self) {
         self.runtime.block_on(self.client.close());
     }
 }

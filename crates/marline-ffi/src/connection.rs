@@ -99,7 +99,11 @@ impl Connection {
         Self { runtime, quic }
     }
 
-    fn open(&self, bidirectional: bool) -> Result<Stream, Failure> {
+    /// Opens a stream, in both directions or only from here to the peer. Waits until the peer allows one more.
+    ///
+    /// # Errors
+    /// If the connection ends before.
+    pub fn open(&self, bidirectional: bool) -> Result<Stream, Failure> {
         let quic = &self.quic;
         let (send, receive) = self.runtime.block_on(async {
             match bidirectional {
@@ -113,7 +117,11 @@ impl Connection {
         Ok(Stream::new(Arc::clone(&self.runtime), Some(send), receive))
     }
 
-    fn accept(&self, bidirectional: bool) -> Result<Stream, Failure> {
+    /// Waits for a stream of the peer, in both directions or only from it.
+    ///
+    /// # Errors
+    /// If the connection ends before.
+    pub fn accept(&self, bidirectional: bool) -> Result<Stream, Failure> {
         let quic = &self.quic;
         let (send, receive) = self.runtime.block_on(async {
             match bidirectional {
@@ -127,8 +135,24 @@ impl Connection {
         Ok(Stream::new(Arc::clone(&self.runtime), send, Some(receive)))
     }
 
+    /// The length of the largest datagram that can be sent, in bytes; 0 if the peer takes none.
+    pub fn datagram_limit(&self) -> usize {
+        self.quic.max_datagram_len().unwrap_or(0)
+    }
+
+    /// Sends a datagram, which is not retransmitted.
+    ///
+    /// # Errors
+    /// If it is too long, or the connection has ended.
+    pub fn send_datagram(&self, datagram: Bytes) -> Result<(), Failure> {
+        Ok(self.quic.send_datagram(datagram)?)
+    }
+
     /// The next datagram; `None` if none arrives in time.
-    fn datagram(&self, limit: Duration) -> Result<Option<Bytes>, Failure> {
+    ///
+    /// # Errors
+    /// If the connection ends before.
+    pub fn datagram(&self, limit: Duration) -> Result<Option<Bytes>, Failure> {
         let quic = &self.quic;
         let received = self
             .runtime
@@ -139,7 +163,37 @@ impl Connection {
         }
     }
 
-    fn statistics(&self) -> Statistics {
+    /// Opens a path from an address of this host, as "192.0.2.1", and waits until it is validated. Returns its path ID.
+    ///
+    /// # Errors
+    /// If `local` is no address, an end does not support several paths, or the path is not validated.
+    pub fn open_path(&self, local: &str) -> Result<PathId, Failure> {
+        let wrong = |_| Failure::new(format!("`{local}` is not an IP address"));
+        let opening = self.quic.open_path(local.parse().map_err(wrong)?, None);
+        Ok(self.runtime.block_on(opening)?)
+    }
+
+    /// Abandons a path.
+    ///
+    /// # Errors
+    /// If there is no such path, or it is the last.
+    pub fn abandon_path(&self, id: PathId) -> Result<(), Failure> {
+        let reason = ErrorCode::APPLICATION_ABANDON_PATH;
+        Ok(self.quic.abandon_path(id, reason)?)
+    }
+
+    /// Statistics of its paths.
+    pub fn paths(&self) -> Vec<PathStats> {
+        self.quic.paths()
+    }
+
+    /// Closes it with an error code of the application's protocol; its streams and datagrams end.
+    pub fn close(&self, code: u64) {
+        self.quic.close(code, b"");
+    }
+
+    /// Its statistics.
+    pub fn statistics(&self) -> Statistics {
         let stats = self.quic.stats();
         Statistics {
             smoothed_rtt_ns: nanoseconds(self.quic.rtt()),
@@ -179,7 +233,7 @@ pub unsafe extern "C" fn marline_stream_accept(
 pub unsafe extern "C" fn marline_datagram_limit(connection: *const Connection) -> isize {
     // SAFETY: as the header says.
     let limit = unsafe { at(connection, "connection") }
-        .map(|connection| connection.quic.max_datagram_len().unwrap_or(0) as isize);
+        .map(|connection| connection.datagram_limit() as isize);
     or(-1, limit)
 }
 
@@ -194,9 +248,7 @@ pub unsafe extern "C" fn marline_datagram_send(
     let sent = unsafe { at(connection, "connection") }.and_then(|connection| {
         // SAFETY: as the header says.
         let data = unsafe { bytes(data, length, "data") }?;
-        Ok(connection
-            .quic
-            .send_datagram(Bytes::copy_from_slice(data))?)
+        connection.send_datagram(Bytes::copy_from_slice(data))
     });
     or(-1, sent.map(|()| 0))
 }
@@ -235,10 +287,7 @@ pub unsafe extern "C" fn marline_path_open(
     let opened = unsafe { at(connection, "connection") }.and_then(|connection| {
         // SAFETY: as the header says.
         let local = unsafe { text(local, "local") }?;
-        let wrong = |_| Failure::new(format!("`{local}` is not an IP address"));
-        let local = local.parse().map_err(wrong)?;
-        let opening = connection.quic.open_path(local, None);
-        Ok(connection.runtime.block_on(opening)?)
+        connection.open_path(local)
     });
     or(-1, opened.map(|id| i64::from(id.0)))
 }
@@ -247,10 +296,8 @@ pub unsafe extern "C" fn marline_path_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marline_path_abandon(connection: *const Connection, id: u32) -> i32 {
     // SAFETY: as the header says.
-    let abandoned = unsafe { at(connection, "connection") }.and_then(|connection| {
-        let reason = ErrorCode::APPLICATION_ABANDON_PATH;
-        Ok(connection.quic.abandon_path(PathId(id), reason)?)
-    });
+    let abandoned = unsafe { at(connection, "connection") }
+        .and_then(|connection| connection.abandon_path(PathId(id)));
     or(-1, abandoned.map(|()| 0))
 }
 
@@ -263,7 +310,7 @@ pub unsafe extern "C" fn marline_connection_paths(
 ) -> isize {
     // SAFETY: as the header says.
     let written = unsafe { at(connection, "connection") }.and_then(|connection| {
-        let known = connection.quic.paths();
+        let known = connection.paths();
         for (index, path) in known.iter().take(count).enumerate() {
             if paths.is_null() {
                 return Err(Failure::new("paths is NULL"));
@@ -296,7 +343,7 @@ pub unsafe extern "C" fn marline_connection_statistics(
 pub unsafe extern "C" fn marline_connection_close(connection: *const Connection, code: u64) -> i32 {
     // SAFETY: as the header says.
     let closed = unsafe { at(connection, "connection") }.map(|connection| {
-        connection.quic.close(code, b"");
+        connection.close(code);
         0
     });
     or(-1, closed)

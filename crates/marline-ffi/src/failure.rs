@@ -9,11 +9,17 @@ thread_local! {
 }
 
 /// Why a call failed.
-pub(crate) struct Failure(String);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(String);
 
 impl Failure {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// The reason, as text.
+    pub fn reason(&self) -> &str {
+        &self.0
     }
 }
 

@@ -26,7 +26,11 @@ impl Options {
         self.max_time
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Failure> {
+    /// Sets an option; [`marline_options_set`] names all.
+    ///
+    /// # Errors
+    /// If there is no such option or value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), Failure> {
         let config = &mut self.config;
         match key {
             "trust" => {

@@ -1,6 +1,6 @@
 //! Responses.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -50,7 +50,33 @@ impl Response {
         }
     }
 
-    fn read(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The version of HTTP, as "HTTP/3".
+    pub fn version(&self) -> &str {
+        self.connection.version().name()
+    }
+
+    /// Names and values of its header fields.
+    pub fn fields(&self) -> impl Iterator<Item = (&CStr, &CStr)> {
+        let fields = self.fields.iter();
+        fields.map(|field| (field.name.as_c_str(), field.value.as_c_str()))
+    }
+
+    /// The QUIC connection it came over; `None` over TCP.
+    pub fn connection(&self) -> Option<Connection> {
+        let quic = self.connection.quic()?;
+        Some(Connection::new(Arc::clone(&self.runtime), quic.clone()))
+    }
+
+    /// Reads content, as soon as there is some. Returns the number of bytes, which is 0 when the content is complete.
+    ///
+    /// # Errors
+    /// If the content is not complete and no more comes.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         while self.rest.is_empty() && !into.is_empty() {
             let Self { content, limit, .. } = self;
             let chunk = async { Ok(content.chunk().await?) };
@@ -158,8 +184,7 @@ pub unsafe extern "C" fn marline_response_connection(response: *const Response) 
     // SAFETY: as the header says.
     let connection = unsafe { at(response, "response") }.and_then(|response| {
         let over_tcp = || Failure::new("the response came over TCP");
-        let quic = response.connection.quic().ok_or_else(over_tcp)?;
-        Ok(Connection::new(Arc::clone(&response.runtime), quic.clone()))
+        response.connection().ok_or_else(over_tcp)
     });
     or_null(connection)
 }

@@ -16,6 +16,14 @@ pub struct Stream {
     receive: Option<RecvStream>,
 }
 
+/// The directions of a stream.
+pub struct Directions {
+    /// From here to the peer.
+    pub sending: Stream,
+    /// From the peer.
+    pub receiving: Stream,
+}
+
 impl Stream {
     pub(crate) fn new(
         runtime: Arc<Runtime>,
@@ -29,9 +37,55 @@ impl Stream {
         }
     }
 
-    fn id(&self) -> Option<StreamId> {
+    /// Its directions as streams of their own, of which one may be read while the other is written.
+    pub fn into_directions(self) -> Directions {
+        Directions {
+            sending: Self::new(Arc::clone(&self.runtime), self.send, None),
+            receiving: Self::new(self.runtime, None, self.receive),
+        }
+    }
+
+    /// Its stream ID; `None` for a direction that it does not have.
+    pub fn id(&self) -> Option<StreamId> {
         let send = self.send.as_ref().map(SendStream::id);
         send.or_else(|| self.receive.as_ref().map(RecvStream::id))
+    }
+
+    /// Sends bytes; waits until all are taken, for transmission and retransmission.
+    ///
+    /// # Errors
+    /// If it only receives, the peer refuses more, or the connection has ended.
+    pub fn write(&mut self, data: &[u8]) -> Result<(), Failure> {
+        let runtime = Arc::clone(&self.runtime);
+        Ok(runtime.block_on(self.sender()?.write_all(data))?)
+    }
+
+    /// Sends that no more bytes follow. A stream that is dropped before is reset.
+    ///
+    /// # Errors
+    /// If it only receives, or has ended.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        Ok(self.sender()?.finish()?)
+    }
+
+    /// Reads bytes, as soon as there are some. Returns their number, which is 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// If it only sends, the peer has reset it, or the connection has ended.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
+        let runtime = Arc::clone(&self.runtime);
+        Ok(runtime.block_on(self.receiver()?.read(into))?)
+    }
+
+    /// Ends it at once in both directions, with an error code of the application's protocol.
+    pub fn reset(&mut self, code: u64) {
+        if let Some(send) = &mut self.send {
+            send.reset(code);
+        }
+        if let Some(receive) = &mut self.receive {
+            // A stream that has ended cannot be stopped, and need not.
+            let _ = receive.stop(code);
+        }
     }
 
     fn sender(&mut self) -> Result<&mut SendStream, Failure> {
@@ -65,8 +119,7 @@ pub unsafe extern "C" fn marline_stream_write(
     let written = unsafe { at_mut(stream, "stream") }.and_then(|stream| {
         // SAFETY: as the header says.
         let data = unsafe { bytes(data, length, "data") }?;
-        let runtime = Arc::clone(&stream.runtime);
-        Ok(runtime.block_on(stream.sender()?.write_all(data))?)
+        stream.write(data)
     });
     or(-1, written.map(|()| 0))
 }
@@ -75,8 +128,7 @@ pub unsafe extern "C" fn marline_stream_write(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marline_stream_finish(stream: *mut Stream) -> i32 {
     // SAFETY: as the header says.
-    let finished =
-        unsafe { at_mut(stream, "stream") }.and_then(|stream| Ok(stream.sender()?.finish()?));
+    let finished = unsafe { at_mut(stream, "stream") }.and_then(Stream::finish);
     or(-1, finished.map(|()| 0))
 }
 
@@ -91,8 +143,7 @@ pub unsafe extern "C" fn marline_stream_read(
     let read = unsafe { at_mut(stream, "stream") }.and_then(|stream| {
         // SAFETY: as the header says.
         let into = unsafe { buffer(into, length, "into") }?;
-        let runtime = Arc::clone(&stream.runtime);
-        Ok(runtime.block_on(stream.receiver()?.read(into))?)
+        stream.read(into)
     });
     or(-1, read.map(|length| length as isize))
 }
@@ -101,15 +152,7 @@ pub unsafe extern "C" fn marline_stream_read(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn marline_stream_reset(stream: *mut Stream, code: u64) -> i32 {
     // SAFETY: as the header says.
-    let reset = unsafe { at_mut(stream, "stream") }.map(|stream| {
-        if let Some(send) = &mut stream.send {
-            send.reset(code);
-        }
-        if let Some(receive) = &mut stream.receive {
-            // A stream that has ended cannot be stopped, and need not.
-            let _ = receive.stop(code);
-        }
-    });
+    let reset = unsafe { at_mut(stream, "stream") }.map(|stream| stream.reset(code));
     or(-1, reset.map(|()| 0))
 }
 
