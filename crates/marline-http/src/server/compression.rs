@@ -16,8 +16,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderMap, HeaderValue, VARY,
+    ACCEPT_ENCODING, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, ETAG, HeaderMap, HeaderValue, SET_COOKIE, VARY,
 };
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode};
@@ -246,16 +246,45 @@ fn is_zero(parameter: &[u8]) -> bool {
     weight.is_some_and(|weight| weight.iter().all(|byte| matches!(byte, b'0' | b'.')))
 }
 
-/// Answers as `site` does, with `compression`.
+/// Answers as `site` does, with `compression`. What is meant for one client alone is not kept: entity tags of applications may be the same
+/// for the pages of different users.
 pub fn compressed(site: Site, compression: Compression) -> Site {
     Site::new(service_fn(move |request: Request<Body>| {
         let (site, compression) = (site.clone(), compression.clone());
         async move {
-            let acceptable = Acceptable::to(&request);
+            let mut acceptable = Acceptable::to(&request);
+            let is_personal = [AUTHORIZATION, COOKIE]
+                .iter()
+                .any(|name| request.headers().contains_key(name));
             let response = site.oneshot(request).await?;
+            if !is_shared(response.headers(), is_personal) {
+                acceptable.target = None;
+            }
             Ok(compression.apply(acceptable, response).await)
         }
     }))
+}
+
+/// Whether a response with `headers` may be given to other clients, as shared caches do (RFC 9111, section 3). `is_personal` says that the
+/// request named its user.
+fn is_shared(headers: &HeaderMap, is_personal: bool) -> bool {
+    let is_private = is_personal
+        || headers.contains_key(SET_COOKIE)
+        || ["private", "no-store"]
+            .iter()
+            .any(|name| has_directive(headers, name));
+    !is_private || has_directive(headers, "public")
+}
+
+/// Whether `Cache-Control` has the directive `name`.
+fn has_directive(headers: &HeaderMap, name: &str) -> bool {
+    headers.get_all(CACHE_CONTROL).iter().any(|value| {
+        let mut directives = value.as_bytes().split(|&byte| byte == b',');
+        directives.any(|directive| {
+            let one = directive.split(|&byte| byte == b'=').next();
+            one.is_some_and(|one| one.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+        })
+    })
 }
 
 /// A response that may be compressed, with the right to do so.
@@ -286,16 +315,10 @@ impl Predicate for IsJob {
 /// Whether a response has content that gets shorter by compression, and may be changed.
 fn is_text(response: &Response<Body>) -> bool {
     let headers = response.headers();
-    let no_transform = headers.get_all(CACHE_CONTROL).iter().any(|value| {
-        value
-            .as_bytes()
-            .split(|&byte| byte == b',')
-            .any(|part| part.trim_ascii().eq_ignore_ascii_case(b"no-transform"))
-    });
     response.status() == StatusCode::OK
         && !headers.contains_key(CONTENT_ENCODING)
         && !headers.contains_key(CONTENT_RANGE)
-        && !no_transform
+        && !has_directive(headers, "no-transform")
         && content_length(headers).is_none_or(|length| length >= MIN_COMPRESSED_BYTES)
         && headers.get(CONTENT_TYPE).is_some_and(is_text_type)
 }

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::header::ACCEPT_ENCODING;
+use http_body_util::BodyExt;
 use tower::ServiceExt;
 
 use super::*;
@@ -85,4 +86,65 @@ async fn content_that_compresses_well_leaves_others_their_turns() {
         }
         assert!(before > COMPRESSED_AT_ONCE, "{coding}: {before}");
     }
+}
+
+/// An application may give the pages of different users the same entity tag, as only their browsers keep them.
+#[tokio::test]
+async fn pages_of_users_are_not_kept_for_others() {
+    let site = compressed(
+        Site::new(service_fn(|request: Request<Body>| {
+            let headers = request.headers();
+            let user = headers.get(COOKIE).or(headers.get("x-user")).unwrap();
+            let content = user.to_str().unwrap().repeat(1000);
+            let mut response = Response::new(Body::full(content));
+            for name in ["set-cookie", "cache-control"] {
+                if let Some(value) = headers.get(name) {
+                    response.headers_mut().insert(name, value.clone());
+                }
+            }
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+            headers.insert(ETAG, HeaderValue::from_static("\"version 1\""));
+            ready(Ok::<_, Infallible>(response))
+        })),
+        Compression::new(Some("/*".parse().unwrap())),
+    );
+    let get = async |path: &str, user: &str, fields: &[(&'static str, &str)]| {
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = path.parse().unwrap();
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        headers.insert("x-user", user.parse().unwrap());
+        for (name, value) in fields {
+            headers.insert(*name, value.parse().unwrap());
+        }
+        let response = site.clone().oneshot(request).await.unwrap();
+        let learns = response.headers().contains_key("use-as-dictionary");
+        let content = response.into_body().collect().await.unwrap();
+        (content.to_bytes(), learns)
+    };
+    let personal: [&[(&'static str, &str)]; 6] = [
+        &[("cookie", "session")],
+        &[("authorization", "Basic dTpw")],
+        &[("set-cookie", "a=b")],
+        &[("cache-control", "max-age=5, private")],
+        &[("cache-control", "Private=\"x\"")],
+        &[("cache-control", "no-store")],
+    ];
+    for (number, fields) in personal.into_iter().enumerate() {
+        let path = format!("/{number}");
+        let (of_a, learns) = get(&path, "a", fields).await;
+        assert!(!learns, "{fields:?}");
+        if fields[0].0 != "cookie" {
+            assert_ne!(of_a, get(&path, "b", fields).await.0, "{fields:?}");
+        }
+    }
+    // What is public is kept.
+    let public = [
+        ("cookie", "session"),
+        ("cache-control", "public, max-age=60"),
+    ];
+    let (first, learns) = get("/public", "a", &public).await;
+    assert!(learns);
+    assert_eq!(first, get("/public", "b", &public).await.0);
 }
