@@ -556,7 +556,10 @@ class Preprocessor:
 
         def sections(table):
             _, _, *rows = [cells(line) for line in table.group().splitlines()]
-            return "".join(f"### {question}\n\n{answer[:1].upper()}{answer[1:]}.\n\n" for question, answer in rows)
+            return "".join(f"### {question}\n\n{sentence(answer)}\n\n" for question, answer in rows)
+
+        def sentence(answer):
+            return f"See {answer}." if answer.startswith("[") else f"{answer[:1].upper()}{answer[1:]}."
 
         return QUESTIONS.sub(sections, text)
 
@@ -582,7 +585,8 @@ class Preprocessor:
         if not chapter:
             return
         if chapter.get("path"):
-            page = DOCS / chapter["path"]
+            # mdBook has renamed the pages that are an index by now.
+            page = DOCS / (chapter.get("source_path") or chapter["path"])
             chapter["content"] = self.text(chapter["content"], page, page)
             if page == DOCS / "README.md":
                 chapter["content"] += self.beside()
