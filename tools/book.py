@@ -20,6 +20,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -317,6 +318,27 @@ class Checks:
             if not path.is_file() or path.read_text() != text:
                 self.say(path, 1, "is not what docs/templates makes; run: python3 tools/book.py update")
 
+    def measured(self):
+        """Whether the medians of other stacks, which README.md shows as well, are those of interop/bench/links.json."""
+        page = DOCS / "default-links.md"
+        found = [table for table in tables(page.read_text()) if table[0][0] == "stack"]
+        if len(found) != 1:
+            self.say(page, 1, "has not one table of stacks")
+            return
+        head, _, *rows = found[0]
+        shown = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+        for column in json.loads((ROOT / "interop/bench/links.json").read_text())["columns"]:
+            size = re.sub(r"([kMG]?B)$", r" \1", column["size"])
+            name = f"{size}, {column['link']}"
+            for stack, rounds in column["stacks"].items():
+                seconds = statistics.median(one for run in rounds if run["valid"] for one in run["seconds"])
+                cell = shown.get(stack, {}).get(name, "")
+                value = re.match(r"([\d.]+) (ms|s)\b", cell)
+                unit = 1e-3 if value and value[2] == "ms" else 1
+                # Cells have three digits.
+                if not value or abs(float(value[1]) * unit - seconds) > 0.006 * seconds:
+                    self.say(page, 1, f"{stack}, {name}: {cell}, but interop/bench/links.json has {seconds:.4g} s")
+
     def mentions(self):
         """Pages that are named in code, tests, help texts and configuration."""
         listed = subprocess.run(
@@ -386,6 +408,7 @@ def check():
     for page in pages:
         checks.page(page)
     checks.made()
+    checks.measured()
     checks.mentions()
     total = checks.book()
     for wrong in checks.wrong:
