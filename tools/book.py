@@ -463,7 +463,7 @@ function next() {
     frame.onload = () => setTimeout(() => {
         const main = frame.contentDocument.querySelector("main");
         for (const e of main ? main.querySelectorAll("*") : [])
-            if (e.getBoundingClientRect().right > WIDTH + 2 && !e.closest(".table-wrapper, pre, code")) {
+            if (e.getBoundingClientRect().right > WIDTH + 2 && !e.closest(".table-wrapper, pre, code, p:has(> img)")) {
                 wrong.push("FAILED: " + page + ": " + e.tagName + " " + e.textContent.slice(0, 60));
                 break;
             }
