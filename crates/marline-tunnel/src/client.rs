@@ -3,5 +3,7 @@
 mod session;
 mod up;
 
+pub(crate) use self::session::{Asked, accepted, request};
 pub use self::session::{Ended, OpenError, Session, set_transport};
-pub use self::up::{Report, UpConfig, UpError, up};
+pub use self::up::{DnsChoice, Report, UpConfig, UpError, up};
+pub(crate) use self::up::{origin, with_datagrams};

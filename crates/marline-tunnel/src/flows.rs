@@ -127,9 +127,10 @@ impl Flow {
         self.rate >= LARGE
     }
 
-    /// Whether it has less than before it moved, and has had the time for as much.
-    fn has_lost(&self, now: Time) -> bool {
-        now >= self.moved_at + JUDGED_AFTER && self.rate < KEPT * self.rate_before
+    /// Whether it has less than before it moved, and has had the time for as much, or fills the path with it.
+    fn has_lost(&self, now: Time, is_filled: bool) -> bool {
+        let time = if is_filled { MIN_STAY } else { JUDGED_AFTER };
+        now >= self.moved_at + time && self.rate < KEPT * self.rate_before
     }
 }
 
@@ -147,6 +148,10 @@ struct Usage {
     /// Full intervals in sequence.
     full: u32,
     tested: Option<Time>,
+    /// The most that its flows had together lately, in bytes per second, or what they had when it was full: the estimate of a path
+    /// that carries little falls.
+    carried: f64,
+    carried_at: Time,
 }
 
 impl Usage {
@@ -159,6 +164,8 @@ impl Usage {
             delayed: 0,
             full: 0,
             tested: None,
+            carried: 0.0,
+            carried_at: Time::ZERO,
         }
     }
 }
@@ -246,7 +253,7 @@ impl FlowTable {
     ) -> Option<Candidate> {
         let usage = self.usage_of(own.id);
         let is_full = usage.full > 0 || usage.load >= FULL * own.rate;
-        let has_lost = flow.has_lost(now);
+        let has_lost = flow.has_lost(now, usage.full >= INTERVALS_TESTED);
         if !(is_full || has_lost) || now < flow.moved_at + MIN_STAY {
             return None;
         }
@@ -260,13 +267,14 @@ impl FlowTable {
             flow.rate_before = 0.0;
             self.usage_mut(own.id).tested = Some(now);
         }
-        let best_known = usable(candidates).map(|path| path.rate).fold(0.0, f64::max);
+        let known = |path: &Candidate| path.rate.max(self.usage_of(path.id).carried);
+        let best_known = usable(candidates).map(known).fold(0.0, f64::max);
         let share = |path: &Candidate| {
             let usage = self.usage_of(path.id);
             let is_tested = usage.tested.is_some_and(|at| now < at + TESTED_FOR);
             let rate = match is_tested {
-                true => path.rate,
-                false => path.rate.max(ASSUMED * best_known),
+                true => known(path),
+                false => known(path).max(ASSUMED * best_known),
             };
             (rate / f64::from(usage.large + 1)).max(rate - usage.load)
         };
@@ -344,6 +352,12 @@ impl FlowTable {
             if let Some(usage) = self.usage.iter_mut().find(|usage| usage.id == flow.path) {
                 usage.load += flow.rate;
                 usage.large += u32::from(flow.is_large());
+            }
+        }
+        for usage in &mut self.usage {
+            let is_known = usage.full >= INTERVALS_TESTED || usage.load >= usage.carried;
+            if is_known || now >= usage.carried_at + TESTED_FOR {
+                (usage.carried, usage.carried_at) = (usage.load, now);
             }
         }
     }

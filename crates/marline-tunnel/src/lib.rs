@@ -10,9 +10,11 @@
 //! | [`tokens`] | the users of a server |
 //! | `flows`, `copies` | the path of each inner flow, packets that are sent on two |
 //! | `queue`, `counters`, `link` | packets between a device and HTTP datagrams |
+//! | `dial` | the destinations that a server reaches for its users |
 //! | `split` | connections of TCP as streams |
+//! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
 //! | `server`, `client` | the two ends |
-//! | `device`, `routing`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
+//! | `device`, `routing`, `dns`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
 //! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
 //! pool.
@@ -25,6 +27,10 @@ mod copies;
 pub mod counters;
 #[cfg(target_os = "linux")]
 pub mod device;
+#[cfg(target_os = "linux")]
+mod dial;
+#[cfg(target_os = "linux")]
+pub mod dns;
 #[cfg(target_os = "linux")]
 mod flows;
 #[cfg(target_os = "linux")]
@@ -49,5 +55,6 @@ pub mod server;
 #[cfg(target_os = "linux")]
 pub mod split;
 pub mod tokens;
+pub mod udp;
 
 pub use ipnet;

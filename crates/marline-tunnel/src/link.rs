@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderName;
 use http_body::Frame;
 use marline::SendDatagramError;
 use marline_h3::capsule::{Capsule, CapsuleError, CapsuleParser, CapsuleType, KnownCapsule};
@@ -26,6 +27,9 @@ use crate::icmp;
 use crate::packet::{Header, MIN_MTU};
 use crate::queue::{Contained, PacketQueue};
 use crate::route::{MAX_RANGES_BYTES, ROUTE_ADVERTISEMENT, RouteError};
+
+/// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
+pub(crate) const CAPSULE_PROTOCOL: HeaderName = HeaderName::from_static("capsule-protocol");
 
 /// The largest packet of IP.
 const MAX_PACKET: usize = 65_535;
@@ -111,7 +115,7 @@ impl Capsules {
     }
 
     /// Sends a capsule unless too many wait; returns whether it did.
-    fn try_send(&self, capsule: &Capsule) -> bool {
+    pub(crate) fn try_send(&self, capsule: &Capsule) -> bool {
         self.0.try_send(encoded(capsule)).is_ok()
     }
 }
@@ -164,13 +168,14 @@ impl Link {
     }
 
     /// Sends the packets of the queues until the connection ends. Messages about packets that are too large go to `device`, as
-    /// from one of `own` addresses.
-    pub(crate) async fn send_all(&self, device: &dyn Device, own: &[IpAddr]) {
+    /// from one of the `routers`, or from their destination: an address of the host itself would be a martian, and one whose route
+    /// does not lead to the device would not pass its reverse path filter.
+    pub(crate) async fn send_all(&self, device: &dyn Device, routers: &[IpAddr]) {
         let mut release = pin!(tokio::time::sleep(Duration::ZERO));
         poll_fn(|cx| {
             loop {
                 self.queue.register(cx.waker());
-                if self.send_ready(cx, device, own).is_err() {
+                if self.send_ready(cx, device, routers).is_err() {
                     return Poll::Ready(());
                 }
                 let Some(at) = self.queue.next_release() else {
@@ -191,7 +196,7 @@ impl Link {
         &self,
         cx: &mut Context<'_>,
         device: &dyn Device,
-        own: &[IpAddr],
+        routers: &[IpAddr],
     ) -> Result<(), SendDatagramError> {
         self.queue.update(|paths| self.datagrams.paths(paths));
         for path in self.queue.paths() {
@@ -202,7 +207,7 @@ impl Link {
                     Poll::Ready(Ok(())) if packet.body.is_copy() => self.counters.on_copied(),
                     Poll::Ready(Ok(())) => self.counters.on_sent(length),
                     Poll::Ready(Err(SendDatagramError::TooLarge { .. })) => {
-                        self.on_too_large(&packet.body, device, own);
+                        self.on_too_large(&packet.body, device, routers);
                     }
                     Poll::Ready(Err(SendDatagramError::NoPath)) => {
                         self.queue.put_back(path, packet);
@@ -225,7 +230,7 @@ impl Link {
 
     /// Sends a packet that no datagram has room for by a capsule (RFC 9297, section 3.5), if it must be carried or may not be
     /// refused; otherwise lets its sender know what would fit.
-    fn on_too_large(&self, packet: &Contained, device: &dyn Device, own: &[IpAddr]) {
+    fn on_too_large(&self, packet: &Contained, device: &dyn Device, routers: &[IpAddr]) {
         let Ok(header) = Header::parse(packet.packet()) else {
             return self.counters.on_dropped(Dropped::Malformed);
         };
@@ -240,11 +245,10 @@ impl Link {
             };
         }
         self.counters.on_dropped(Dropped::TooLarge);
-        let same_family = |own: &&IpAddr| own.is_ipv4() == header.source.is_ipv4();
-        let message = own
-            .iter()
-            .find(same_family)
-            .and_then(|own| icmp::packet_too_big(packet.packet(), &header, self.mtu(), *own));
+        let same_family = |router: &&IpAddr| router.is_ipv4() == header.source.is_ipv4();
+        let router = routers.iter().find(same_family);
+        let from = router.copied().unwrap_or(header.destination);
+        let message = icmp::packet_too_big(packet.packet(), &header, self.mtu(), from);
         if let Some(message) = message {
             // It is one of many.
             let _ = device.send(&message);

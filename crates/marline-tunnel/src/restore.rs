@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::routing::{Plan, Routing};
+use crate::routing::{MAIN, Plan, Routing, Rule};
 
 /// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
 const DIRECTORY: &str = "/run/marline";
@@ -28,6 +29,9 @@ struct Saved {
     process: u32,
     /// When the process began, in clock ticks after the start of the machine: process IDs are used again.
     began: u64,
+    /// The server, as the user has written it.
+    #[serde(default)]
+    host: String,
     plan: Plan,
 }
 
@@ -52,7 +56,7 @@ pub enum RestoreError {
     /// The content of the file is not that of marline.
     #[error(
         "{}, which says what to put back, is damaged: {cause}; remove it, and what `ip rule` and `ip -6 rule` show with the priorities \
-         28001 to 28003 (`ip rule del priority 28001`), or restart the machine",
+         28001 to 28004 (`ip rule del priority 28001`), or restart the machine",
         path.display()
     )]
     Damaged {
@@ -82,11 +86,11 @@ fn file_of(device: &str) -> PathBuf {
 }
 
 impl Changes {
-    /// Makes the changes of `plan` for the tunnel of `device`. What a killed client has left for this device is removed before.
+    /// Makes the changes of `plan` for the tunnel of `device` to `host`. What a killed client has left for this device is removed before.
     ///
     /// # Errors
     /// See [`RestoreError`]. Nothing is left.
-    pub fn make(device: &str, plan: Plan) -> Result<Self, RestoreError> {
+    pub fn make(device: &str, host: &str, plan: Plan) -> Result<Self, RestoreError> {
         if let Some(found) = Found::of(device)? {
             found.remove()?;
         }
@@ -96,6 +100,7 @@ impl Changes {
             device: device.to_owned(),
             process,
             began: began(process).unwrap_or(0),
+            host: host.to_owned(),
             plan,
         };
         // Before the changes: whatever happens, they are known.
@@ -184,6 +189,14 @@ impl Found {
         (began(process) == Some(self.saved.began)).then_some(process)
     }
 
+    /// The address of `host`, if that is its server: while its rules are there, no name resolves.
+    pub fn server(&self, host: &str) -> Option<IpAddr> {
+        let of_server = |rule: &&Rule| rule.table == MAIN && rule.to.is_some();
+        let rule = self.saved.plan.rules.iter().find(of_server);
+        let to = rule.and_then(|rule| rule.to);
+        to.filter(|_| self.saved.host == host).map(|to| to.addr())
+    }
+
     /// Removes its rules and routes, and the file.
     ///
     /// # Errors
@@ -237,6 +250,7 @@ mod tests {
             device: "none".to_owned(),
             process: std::process::id(),
             began: began(std::process::id()).unwrap(),
+            host: String::new(),
             plan: Plan::default(),
         };
         let process = |saved: &Saved| {

@@ -15,7 +15,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
     RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -30,6 +30,9 @@ pub const TABLE: u32 = 28_001;
 /// The priority of the first rule of a client: after those of the user, which begin at 1, and before the table [`MAIN`], at
 /// 32766.
 const PRIORITY: u32 = 28_001;
+
+/// The ports of DNS, in clear (RFC 1035) and over TLS and QUIC (RFC 7858; RFC 9250).
+const DNS_PORTS: [u16; 2] = [53, 853];
 
 /// Room for an answer, which repeats the request.
 const ANSWER: usize = 4096;
@@ -91,6 +94,9 @@ pub struct Rule {
     pub table: u32,
     /// Whether default routes of the table do not count.
     pub no_default: bool,
+    /// The destination port of UDP and TCP; `None` for all packets.
+    #[serde(default)]
+    pub port: Option<u16>,
 }
 
 /// A route.
@@ -136,14 +142,15 @@ impl Plan {
                 to,
                 table,
                 no_default,
+                port: None,
             };
             if family == of_server {
                 plan.rules.push(rule(0, Some(server.into()), MAIN, false));
             }
             if destinations.contains(&family.all()) {
-                plan.rules.push(rule(1, None, MAIN, true));
+                plan.rules.push(rule(2, None, MAIN, true));
             }
-            plan.rules.push(rule(2, None, TABLE, false));
+            plan.rules.push(rule(3, None, TABLE, false));
             let device = families.contains(&family).then_some(device);
             // The last is used when there is no other.
             let devices = device.map(Some).into_iter().chain([None]);
@@ -158,6 +165,25 @@ impl Plan {
                 .extend(destinations.into_iter().flat_map(routes));
         }
         plan
+    }
+
+    /// Has queries of DNS go into a tunnel of all packets as well if they are for resolvers on networks for which this host has a
+    /// route of its own.
+    #[must_use]
+    pub fn with_all_queries(mut self) -> Self {
+        let all = self.rules.iter().filter(|rule| rule.no_default);
+        let queries = all.flat_map(|rule| {
+            DNS_PORTS.map(|port| Rule {
+                priority: PRIORITY + 1,
+                table: TABLE,
+                no_default: false,
+                port: Some(port),
+                ..*rule
+            })
+        });
+        let queries: Vec<_> = queries.collect();
+        self.rules.extend(queries);
+        self
     }
 }
 
@@ -383,6 +409,15 @@ fn rule_message(rule: &Rule) -> RuleMessage {
             .attributes
             .push(RuleAttribute::Destination(to.addr()));
     }
+    if let Some(port) = rule.port {
+        let range = RulePortRange {
+            start: port,
+            end: port,
+        };
+        message
+            .attributes
+            .push(RuleAttribute::DestinationPortRange(range));
+    }
     if rule.no_default {
         message.attributes.push(RuleAttribute::SuppressPrefixLen(0));
     }
@@ -441,6 +476,19 @@ mod tests {
         assert_eq!(v4, expected);
         let devices: Vec<_> = plan.routes.iter().map(|route| route.device).collect();
         assert_eq!(devices, [Some(7), None, Some(7), None]);
+    }
+
+    #[test]
+    fn queries_go_into_a_tunnel_of_all_packets_before_the_other_routes_count() {
+        let all = plan(&Family::ALL, &["0.0.0.0/0", "::/0"]).with_all_queries();
+        let of_main = all.rules.iter().find(|rule| rule.no_default).unwrap();
+        let queries = all.rules.iter().filter(|rule| rule.port == Some(53));
+        let queries: Vec<_> = queries.collect();
+        assert_eq!(queries.len(), 2);
+        let is_before = |rule: &&Rule| rule.priority < of_main.priority && rule.table == TABLE;
+        assert!(queries.iter().all(is_before), "{queries:?}");
+        let some = plan(&Family::ALL, &["10.0.0.0/8"]);
+        assert_eq!(some.clone().with_all_queries(), some);
     }
 
     #[test]

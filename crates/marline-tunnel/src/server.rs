@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use ipnet::IpNet;
 use marline::TransportConfig;
@@ -28,8 +28,11 @@ use crate::address::{self, ADDRESS_REQUEST, Address};
 use crate::copies;
 use crate::counters::{Carried, Counters, Dropped};
 use crate::device::Device;
+use crate::dial::Destinations;
+use crate::dns;
 use crate::link::{
-    BATCH, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read_buffer, read_packet,
+    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser,
+    read_buffer, read_packet,
 };
 use crate::packet::{Header, is_routable};
 use crate::pool::{Lease, LeaseError, Pool};
@@ -38,9 +41,8 @@ use crate::scope::{PROTOCOL, Scope};
 use crate::split;
 use crate::split::server::{Dialer, MAX_STREAMS};
 use crate::tokens::{Tokens, User};
-
-/// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
-pub(crate) const CAPSULE_PROTOCOL: HeaderName = HeaderName::from_static("capsule-protocol");
+use crate::udp;
+use crate::udp::server::UdpProxy;
 
 /// The settings of a server.
 #[derive(Clone, Debug)]
@@ -53,6 +55,10 @@ pub struct ServerConfig {
     pub destinations: Vec<IpNet>,
     /// Whether connections of TCP may be streams, which have the address of the server.
     pub split_tcp: bool,
+    /// Whether clients may have sockets of UDP (CONNECT-UDP), which have the address of the server.
+    pub proxy_udp: bool,
+    /// The resolvers that clients are advised to use, at most [`MAX_RESOLVERS`](crate::dns::MAX_RESOLVERS).
+    pub resolvers: Vec<IpAddr>,
 }
 
 /// The tunnels of a server.
@@ -64,6 +70,7 @@ pub struct Tunnels {
     clients: RwLock<HashMap<IpAddr, Arc<Link>>>,
     counters: Arc<Counters>,
     dialer: Option<Dialer>,
+    udp: Option<UdpProxy>,
     refused: [AtomicU64; Refusal::REASONS.len()],
 }
 
@@ -72,6 +79,7 @@ pub struct Tunnels {
 struct Assigning {
     pool: Arc<Pool>,
     destinations: Vec<IpNet>,
+    resolvers: Vec<IpAddr>,
 }
 
 /// Sets what a server's connections need for tunnels.
@@ -89,24 +97,31 @@ impl Tunnels {
             pool,
             mut destinations,
             split_tcp,
+            proxy_udp,
+            resolvers,
         } = config;
         let own: Vec<_> = pool.own().map(|own| own.addr()).collect();
         // Nobody has an address of another family.
         let is_of_family = |to: &IpNet| own.iter().any(|own| own.is_ipv4() == to.addr().is_ipv4());
         destinations.retain(is_of_family);
         let counters = Arc::<Counters>::default();
-        let dialer = split_tcp.then(|| {
-            let pool = pool.own().map(|own| own.trunc()).collect();
-            Dialer::new(destinations.clone(), pool, Arc::clone(&counters.split))
-        });
+        let prefixes = pool.own().map(|own| own.trunc()).collect();
+        let behind = Destinations::new(destinations.clone(), prefixes);
+        let dialer =
+            split_tcp.then(|| Dialer::new(Arc::clone(&behind), Arc::clone(&counters.split)));
         Arc::new(Self {
             own,
-            config: Assigning { pool, destinations },
+            config: Assigning {
+                pool,
+                destinations,
+                resolvers,
+            },
             tokens: watch::Sender::new(tokens),
             device,
             clients: RwLock::default(),
             counters,
             dialer,
+            udp: proxy_udp.then(|| UdpProxy::new(behind)),
             refused: Default::default(),
         })
     }
@@ -171,6 +186,20 @@ impl Tunnels {
             let user = token.and_then(|token| self.tokens.borrow().user_of(token));
             return dialer.answer(user, self.tokens.subscribe(), request).await;
         }
+        let protocol = request.extensions().get::<Protocol>();
+        let is_udp = protocol.is_some_and(|protocol| protocol.as_str() == udp::PROTOCOL);
+        if let Some(proxy) = &self.udp
+            && *request.method() == Method::CONNECT
+            && is_udp
+        {
+            let fields = request.headers();
+            let field = fields
+                .get(AUTHORIZATION)
+                .or(fields.get(PROXY_AUTHORIZATION));
+            let token = field.and_then(bearer);
+            let user = token.and_then(|token| self.tokens.borrow().user_of(token));
+            return proxy.answer(user, self.tokens.subscribe(), request).await;
+        }
         let client = request.extensions().get::<ClientAddress>();
         let client = client.map(|client| client.get());
         match self.open(request, client) {
@@ -232,6 +261,7 @@ impl Tunnels {
         if copies {
             copies::announce(fields);
         }
+        dns::announce(fields, &self.config.resolvers);
         if self.dialer.is_some() {
             fields.insert(split::FIELD, HeaderValue::from_static(split::STREAMS));
         }
@@ -655,8 +685,11 @@ impl MetricsSource for Tunnels {
             let (reason, dropped) = (why.name(), self.counters.dropped(why));
             writeln!(out, "{name}{{reason=\"{reason}\"}} {dropped}")?;
         }
-        match &self.dialer {
-            Some(dialer) => dialer.write(out, self.counters.split()),
+        if let Some(dialer) = &self.dialer {
+            dialer.write(out, self.counters.split())?;
+        }
+        match &self.udp {
+            Some(proxy) => proxy.write(out),
             None => Ok(()),
         }
     }

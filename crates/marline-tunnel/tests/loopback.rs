@@ -102,6 +102,8 @@ async fn serve(per_user: usize, destinations: &[&str]) -> Running {
         pool: Pool::new(&prefixes, per_user).unwrap(),
         destinations: destinations.iter().map(|to| to.parse().unwrap()).collect(),
         split_tcp: true,
+        proxy_udp: true,
+        resolvers: vec!["192.0.2.53".parse().unwrap()],
     };
     let (channel, host) = device();
     let tunnels = Tunnels::new(config, channel);
@@ -210,6 +212,7 @@ async fn packets_pass_in_both_directions() {
     let session = server.session().await.unwrap();
     let own: Vec<_> = session.addresses().iter().map(|own| own.addr()).collect();
     assert_eq!(own, [address("10.77.0.2"), address("fd77::2")]);
+    assert_eq!(session.resolvers(), [address("192.0.2.53")]);
     let (channel, mut host) = device();
     let running = tokio::spawn(async move { session.run(&*channel, |_| {}).await });
     for (own, other) in own.iter().zip(["192.0.2.1", "2001:db8::1"]) {
@@ -289,6 +292,14 @@ async fn packets_of_the_minimum_mtu_pass_and_larger_ones_are_answered() {
         };
         assert_eq!(kind, if own.is_ipv4() { [3, 4] } else { [2, 0] });
         assert_eq!(mtu, 1280_u16.to_be_bytes());
+        // On the host of the client, too, as from an address that is not its own.
+        host.send.send(udp(own, other, &vec![7; 1300])).unwrap();
+        let message = host.next().await;
+        let source = match other {
+            IpAddr::V4(other) => (message[12..16] == other.octets(), message[20..22] == [3, 4]),
+            IpAddr::V6(other) => (message[8..24] == other.octets(), message[40..42] == [2, 0]),
+        };
+        assert_eq!(source, (true, true));
     }
     assert_eq!(server.dropped(Dropped::TooLarge), 2);
     drop(host);
@@ -504,7 +515,7 @@ async fn malformed_capsules_end_the_tunnel() {
 async fn other_requests_are_refused() {
     let server = serve(1, &["192.0.2.0/24"]).await;
     for (protocol, path, status) in [
-        ("connect-udp", "/.well-known/masque/udp/192.0.2.1/53/", 404),
+        ("websocket", "/", 404),
         ("connect-ip", "/", 400),
         ("connect-ip", "/.well-known/masque/ip/example.org/*/", 400),
         (
@@ -556,4 +567,36 @@ async fn connections_are_opened_for_users_and_to_allowed_destinations() {
     }
     service.set_nonblocking(true).unwrap();
     assert!(service.accept().is_err());
+}
+
+#[tokio::test]
+async fn sockets_of_udp_are_opened_for_users_and_to_allowed_destinations() {
+    let server = serve(1, &["127.0.0.0/8", "192.0.2.0/24", "10.77.0.0/24"]).await;
+    for (target, status) in [
+        // A service of this host, and one of another client.
+        ("127.0.0.1/53", 403),
+        ("localhost/53", 403),
+        ("10.77.0.9/53", 403),
+        ("198.51.100.1/53", 403),
+        ("169.254.169.254/80", 403),
+        ("255.255.255.255/67", 403),
+        ("224.0.0.251/5353", 403),
+        ("%5B%3A%3A1%5D/53", 400),
+        ("192.0.2.1/0", 400),
+        ("192.0.2.1", 400),
+        ("no-such-name.invalid/53", 502),
+    ] {
+        let path = format!("/.well-known/masque/udp/{target}/");
+        let raw = Raw::request(&server, "connect-udp", &path).await;
+        assert_eq!(raw.response.status(), status, "{target}");
+    }
+    let mut page = String::new();
+    server.tunnels.write(&mut page).unwrap();
+    for line in [
+        "marline_tunnel_udp_requests_total{result=\"opened\"} 0\n",
+        "marline_tunnel_udp_requests_total{result=\"unauthorized\"} 0\n",
+        "marline_tunnel_udp_sockets 0\n",
+    ] {
+        assert!(page.contains(line), "{page}");
+    }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use marline_tunnel::restore::Found;
+use marline_tunnel::dns::Dns;
+use marline_tunnel::restore::{Found, RestoreError};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
@@ -27,17 +28,23 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let failed = |error: marline_tunnel::restore::RestoreError| Failure::Failed(error.to_string());
+    let failed = |error: RestoreError| Failure::Failed(error.to_string());
+    let put_back =
+        |device: &str| Dns::put_back(device).map_err(|error| Failure::Failed(error.to_string()));
     let device = arguments.device.unwrap_or(CLIENT_DEVICE.to_owned());
     let find = || Found::of(&device).map_err(failed);
     let Some(found) = find()? else {
-        print_message(&format!(
-            "there is no tunnel of {device}, and nothing to put back"
-        ));
+        // Routes do not outlast a restart of the machine, and the file of resolvers does.
+        let message = match put_back(&device)? {
+            true => "the resolvers of a tunnel that had crashed are put back".to_owned(),
+            false => format!("there is no tunnel of {device}, and nothing to put back"),
+        };
+        print_message(&message);
         return Ok(());
     };
     let Some(process) = found.process() else {
         found.remove().map_err(failed)?;
+        put_back(&device)?;
         print_message("the routes of a tunnel that had crashed are put back");
         return Ok(());
     };
@@ -56,7 +63,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                 print_message(&format!("the tunnel of {device} is down"));
                 return Ok(());
             }
-            Some(found) if found.process().is_none() => return found.remove().map_err(failed),
+            Some(found) if found.process().is_none() => {
+                found.remove().map_err(failed)?;
+                return put_back(&device).map(drop);
+            }
             Some(_) => sleep(LOOK).await,
         }
     }

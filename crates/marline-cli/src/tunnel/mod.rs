@@ -1,8 +1,10 @@
 //! `marline tunnel`.
 
 mod down;
+mod peer;
 mod serve;
 mod token;
+mod udp;
 mod up;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -42,6 +44,7 @@ enum Action {
     Down(down::Arguments),
     Serve(Box<serve::Arguments>),
     Token(token::Arguments),
+    Udp(Box<udp::Arguments>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -50,6 +53,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Action::Down(arguments) => in_runtime(down::run(arguments)),
         Action::Serve(arguments) => in_runtime(serve::run(*arguments)),
         Action::Token(arguments) => token::run(&arguments),
+        Action::Udp(arguments) => in_runtime(udp::run(*arguments)),
     }
 }
 

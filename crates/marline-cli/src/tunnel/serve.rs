@@ -12,6 +12,7 @@ use marline_http::server::{
     AlsoListen, Handle, Identity, Protocols, Server, ServerConfig, StateDirectory,
     raise_open_file_limit,
 };
+use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::gateway::{Gateway, GatewayConfig};
 use marline_tunnel::ipnet::IpNet;
 use marline_tunnel::pool::Pool;
@@ -89,6 +90,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOW")]
     tcp: Option<Tcp>,
 
+    /// Give clients sockets of UDP (CONNECT-UDP), which have the address of this machine, as --nat does
+    #[arg(long)]
+    udp: bool,
+
+    /// Announce the address of a resolver to clients; repeatable, at most three
+    #[arg(long, value_name = "ADDR")]
+    dns: Vec<IpAddr>,
+
     /// Let clients reach these addresses only; repeatable [default: all]
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
     allow: Vec<IpNet>,
@@ -139,6 +148,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     log.map_err(|error| failed(&error))?.install();
     let tokens = Tokens::read(&arguments.tokens).map_err(|error| failed(&error))?;
     let pool = pool(&arguments)?;
+    if arguments.dns.len() > MAX_RESOLVERS {
+        return Err(Failure::Usage(format!(
+            "--dns: give at most {MAX_RESOLVERS} addresses, which is what hosts use"
+        )));
+    }
     let gateway = GatewayConfig {
         device: arguments.device.clone().unwrap_or(DEVICE.to_owned()),
         mtu: arguments.mtu,
@@ -155,6 +169,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
                 // Otherwise the networks behind see the addresses of clients.
                 None => arguments.nat,
             },
+            resolvers: arguments.dns.clone(),
+            proxy_udp: arguments.udp || arguments.nat,
         },
         gateway.device(),
     );

@@ -1,27 +1,20 @@
 //! `marline tunnel up`.
 
-use std::path::PathBuf;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use clap::Args;
-use marline::{PathPolicy, PathRule};
-use marline_http::client::{ClientConfig, Trust};
-use marline_http::read_regular_file;
 use marline_http::server::raise_open_file_limit;
-use marline_tunnel::client::{OpenError, Report, UpConfig, UpError, up};
+use marline_tunnel::client::{DnsChoice, Report, UpConfig, UpError, up};
 use marline_tunnel::counters::{Counters, Dropped};
+use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::peer::{Peer, refusal_advice};
 use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
 use crate::failure::{Failure, advice, print_message};
 use crate::transport::TransportFlags;
-
-/// Bytes of a file with a token.
-const MAX_TOKEN_FILE: u64 = 4096;
-
-/// The variable of the environment with a token.
-const TOKEN: &str = "MARLINE_TUNNEL_TOKEN";
 
 /// Send the packets of this machine through a tunnel
 ///
@@ -36,13 +29,8 @@ const TOKEN: &str = "MARLINE_TUNNEL_TOKEN";
     marline tunnel up server.example.org --token-file anna.token --path wlan0 --path wwan0,backup\n  \
     marline tunnel up 192.0.2.1 --token-file anna.token --cacert server.pem --split 10.0.0.0/8")]
 pub(crate) struct Arguments {
-    /// The server [port: 4433]
-    #[arg(value_name = "HOST[:PORT]", value_parser = server)]
-    host: String,
-
-    /// The file of the token [default: the token in $MARLINE_TUNNEL_TOKEN]
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    peer: Peer,
 
     /// Send only packets to these addresses through the tunnel; repeatable
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
@@ -52,17 +40,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOW")]
     tcp: Option<Tcp>,
 
-    /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
-    #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
-    path: Vec<PathRule>,
-
-    /// Trust only the certificates in FILE (PEM) and those that they have signed
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    cacert: Option<PathBuf>,
-
-    /// Trust every certificate, for tests
-    #[arg(long)]
-    insecure: bool,
+    /// Resolve names at this address; repeatable; none: change nothing [default: what the server announces, without --split]
+    #[arg(long, value_name = "ADDR|none", value_parser = resolver)]
+    dns: Vec<Option<IpAddr>>,
 
     /// The name of the network device
     ///
@@ -72,16 +52,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
-}
-
-/// Parses a server, which may be a URL without a path.
-fn server(text: &str) -> Result<String, String> {
-    let host = text.strip_prefix("https://").unwrap_or(text);
-    let host = host.strip_suffix('/').unwrap_or(host);
-    match host.is_empty() || host.contains(['/', '?', '#', '@']) {
-        true => Err("write HOST or HOST:PORT, as server.example.org:4433; a tunnel has no path and no other scheme".to_owned()),
-        false => Ok(host.to_owned()),
-    }
 }
 
 /// Parses an address or a prefix.
@@ -121,60 +91,37 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
-    let mut http = ClientConfig {
-        trust: match (&arguments.cacert, arguments.insecure) {
-            (Some(file), _) => Trust::File(file.clone()),
-            (None, true) => Trust::Insecure,
-            (None, false) => Trust::System,
-        },
-        qlog: arguments.transport.qlog_directory()?,
-        // Without rules, the device of the tunnel would be one of the interfaces that are tried.
-        migrate: !arguments.path.is_empty(),
-        fallback: false,
-        ..ClientConfig::default()
-    };
-    let mut transport = arguments.transport.config()?;
-    if !arguments.path.is_empty() {
-        let paths = arguments.path.len() as u32;
-        let multipath = transport.multipath.get_or_insert_default();
-        // One ID for each path, and one for a replacement.
-        multipath.max_paths = multipath.max_paths.max(paths + 1);
-        http.paths = Some(PathPolicy {
-            rules: arguments.path.clone(),
-            ..PathPolicy::default()
-        });
-    }
-    http.quic.transport = transport.into();
     Ok(UpConfig {
-        host: arguments.host.clone(),
+        host: arguments.peer.host().to_owned(),
         default_port: PORT,
-        token: token(arguments)?,
+        token: arguments.peer.token()?,
         device: arguments.device.clone().unwrap_or(CLIENT_DEVICE.to_owned()),
         split: arguments.split.clone(),
         split_tcp: !matches!(arguments.tcp, Some(Tcp::Packets)),
-        http,
+        dns: dns(&arguments.dns)?,
+        http: arguments.peer.client(&arguments.transport)?,
     })
 }
 
-/// The token of the user. It is no argument, because other users of the machine see those.
-fn token(arguments: &Arguments) -> Result<String, Failure> {
-    let Some(file) = &arguments.token_file else {
-        return std::env::var(TOKEN).map_err(|_| {
-            Failure::Usage(format!(
-                "a token is missing; give the file that `marline tunnel token` wrote with --token-file, or the token in ${TOKEN}"
-            ))
-        });
-    };
-    let text = read_regular_file(file, MAX_TOKEN_FILE)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+fn resolver(text: &str) -> Result<Option<IpAddr>, String> {
     match text {
-        Ok(text) => Ok(text.trim().to_owned()),
-        Err(error) => {
-            let file = file.display();
-            Err(Failure::Failed(format!(
-                "cannot read the token in {file}: {error}"
-            )))
-        }
+        "none" => Ok(None),
+        text => text
+            .parse()
+            .map(Some)
+            .map_err(|_| "write the address of a resolver, as 192.0.2.53, or none".to_owned()),
+    }
+}
+
+fn dns(given: &[Option<IpAddr>]) -> Result<DnsChoice, Failure> {
+    let addresses: Vec<_> = given.iter().copied().flatten().collect();
+    match (given.len(), addresses.len()) {
+        (0, _) => Ok(DnsChoice::Announced),
+        (1, 0) => Ok(DnsChoice::Unchanged),
+        (all, some) if all == some && all <= MAX_RESOLVERS => Ok(DnsChoice::Addresses(addresses)),
+        _ => Err(Failure::Usage(format!(
+            "--dns: give none, or at most {MAX_RESOLVERS} addresses"
+        ))),
     }
 }
 
@@ -190,12 +137,20 @@ fn report(report: &Report<'_>) {
             destinations,
             mtu,
             splits_tcp,
-        } => print_message(&format!(
-            "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes{}",
-            list(destinations),
-            list(addresses),
-            if *splits_tcp { ", TCP as streams" } else { "" }
-        )),
+            resolvers,
+        } => {
+            let resolvers: Vec<_> = resolvers
+                .iter()
+                .map(|at| format!(", DNS at {at}"))
+                .collect();
+            print_message(&format!(
+                "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes{}{}",
+                list(destinations),
+                list(addresses),
+                if *splits_tcp { ", TCP as streams" } else { "" },
+                resolvers.concat()
+            ));
+        }
         Report::NotSplit(why) => print_message(&format!("TCP is carried as packets: {why}")),
         Report::Mtu(mtu) => print_message(&format!("packets of at most {mtu} bytes pass now")),
         Report::Lost(why) => print_message(&format!("the tunnel is interrupted: {why}")),
@@ -234,38 +189,12 @@ fn finish(counters: &Counters) -> Result<(), Failure> {
 
 fn failure(error: &UpError) -> Failure {
     let advice = match error {
-        UpError::Client(error) | UpError::Open(OpenError::Client(error)) => Some(advice(error)),
-        UpError::Open(OpenError::Unauthorized) => {
-            Some("ask its operator for a token, made with `marline tunnel token`".into())
-        }
-        UpError::Open(OpenError::NoTunnel { .. }) => {
-            Some("check host and port; `marline tunnel serve` is the server".into())
-        }
+        UpError::Client(error) => Some(advice(error)),
+        UpError::Open(error) => refusal_advice(error),
         _ => None,
     };
     Failure::Failed(match advice {
         Some(advice) => format!("{error}; {advice}"),
         None => error.to_string(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_may_be_a_url_without_a_path() {
-        for (text, host) in [
-            ("example.org", "example.org"),
-            ("https://example.org/", "example.org"),
-            ("https://example.org:443", "example.org:443"),
-            ("[2001:db8::1]:443", "[2001:db8::1]:443"),
-        ] {
-            assert_eq!(server(text).unwrap(), host);
-        }
-        for text in ["", "https://", "http://example.org", "example.org/x", "a@b"] {
-            let error = server(text).unwrap_err();
-            assert!(error.contains("HOST:PORT"), "{error}");
-        }
-    }
 }

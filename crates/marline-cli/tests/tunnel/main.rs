@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the programs run in real time")]
 
+mod dns;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
 mod network;
 mod programs;
 mod split;
 mod traffic;
+mod udp;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -29,6 +31,9 @@ const STEP: Duration = Duration::from_secs(60);
 
 /// Between two looks at what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// The time after which a datagram is sent again.
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// The client's message when packets pass.
 const UP: &str = "the tunnel is up";

@@ -39,10 +39,44 @@ fn marline<A: AsRef<OsStr>>(arguments: &[A]) -> Command {
     command
 }
 
+/// A verb of `marline tunnel` for which `etc` is the directory /etc.
+fn with_etc<A: AsRef<OsStr>>(etc: &Path, arguments: &[A]) -> Command {
+    let mut command = Command::new("unshare");
+    let script = "mount --bind \"$0\" /etc && exec \"$@\"";
+    command.args(["--mount", "sh", "-c", script]).arg(etc);
+    command.args([env!("CARGO_BIN_EXE_marline"), "tunnel"]);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs a verb of `marline tunnel` to its end, with this directory /etc.
+pub(crate) fn run_with_etc<A: AsRef<OsStr>>(
+    namespace: &Namespace,
+    etc: &Path,
+    arguments: &[A],
+) -> (ExitStatus, String) {
+    let mut command = with_etc(etc, arguments);
+    let output = namespace.inside(|| command.output()).unwrap().unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status, messages)
+}
+
 impl Program {
     /// Starts a verb of `marline tunnel`.
     pub(crate) fn start<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> Self {
-        let mut command = marline(arguments);
+        Self::spawn(namespace, marline(arguments))
+    }
+
+    /// Starts a verb of `marline tunnel` with this directory /etc.
+    pub(crate) fn start_with_etc<A: AsRef<OsStr>>(
+        namespace: &Namespace,
+        etc: &Path,
+        arguments: &[A],
+    ) -> Self {
+        Self::spawn(namespace, with_etc(etc, arguments))
+    }
+
+    fn spawn(namespace: &Namespace, mut command: Command) -> Self {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = namespace.inside(|| command.spawn()).unwrap().unwrap();
         let messages = Arc::<Mutex<Vec<String>>>::default();

@@ -15,7 +15,7 @@ use crate::network::{HOST, Network};
 use crate::{PAUSE, until};
 
 /// The port of the host that sends each datagram's source back.
-const UDP_PORT: u16 = 7000;
+pub(crate) const UDP_PORT: u16 = 7000;
 
 /// The port of the host that sends [`LENGTH`] bytes.
 const TCP_PORT: u16 = 7001;
@@ -58,18 +58,23 @@ pub(crate) fn serve(network: &Network) {
                 send_sequence(&numbered, peer);
             }
         });
-        std::thread::spawn(move || {
-            let mut buffer = [0; 2000];
-            while let Ok((_, peer)) = udp.recv_from(&mut buffer) {
-                let _ = udp.send_to(peer.ip().to_string().as_bytes(), peer);
-            }
-        });
+        serve_sources(udp);
         std::thread::spawn(move || {
             for stream in tcp.incoming().map_while(Result::ok) {
                 std::thread::spawn(move || send(stream));
             }
         });
     }
+}
+
+/// Answers on [`UDP_PORT`], or another.
+pub(crate) fn serve_sources(socket: UdpSocket) {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2000];
+        while let Ok((_, peer)) = socket.recv_from(&mut buffer) {
+            let _ = socket.send_to(peer.ip().to_string().as_bytes(), peer);
+        }
+    });
 }
 
 /// Answers on [`COUNT_PORT`], or another.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use ipnet::IpNet;
 use marline::{ConnectionError, TransportConfig};
 use marline_h3::capsule::{CapsuleParser, CapsuleType};
@@ -20,14 +20,16 @@ use crate::address::{self, ADDRESS_ASSIGN, Address};
 use crate::copies;
 use crate::counters::{Counters, Dropped};
 use crate::device::Device;
+use crate::dial::PROXY_STATUS;
+use crate::dns;
 use crate::link::{
-    BATCH, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read_buffer, read_packet,
+    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser,
+    read_buffer, read_packet,
 };
 use crate::packet::{Header, is_routable};
 use crate::queue::Contained;
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, UNLIMITED_PATH};
-use crate::server::CAPSULE_PROTOCOL;
 use crate::split::client::{Proxy, Splitter, Splitting};
 use crate::split::{self};
 
@@ -49,8 +51,8 @@ pub struct Session {
     content: Download,
     parser: CapsuleParser,
     addresses: Vec<IpNet>,
-    own: Vec<IpAddr>,
     ranges: Vec<Range>,
+    resolvers: Vec<IpAddr>,
     connection: Arc<Connection>,
     /// Whom connections are split with, if the server offers that.
     proxy: Option<Arc<Proxy>>,
@@ -144,7 +146,11 @@ impl Session {
     ) -> Result<Self, OpenError> {
         let connection = client.connect(origin).await?;
         let (capsules, content) = Capsules::new();
-        let mut request = request(origin, token, Body::new(content))?;
+        let asked = Asked {
+            protocol: PROTOCOL,
+            path: UNLIMITED_PATH,
+        };
+        let mut request = request(origin, token, asked, Body::new(content))?;
         // Bytes of networks with a cap are not sent twice.
         let rules = client.config().paths.iter();
         let has_cap = rules
@@ -155,26 +161,13 @@ impl Session {
         }
         let authorization = request.headers().get(AUTHORIZATION).cloned();
         let response = connection.request(origin, request).await?;
-        let status = response.status();
+        let response = accepted(origin, response).await?;
         let offer = response.headers().get(split::FIELD);
         let is_split = offer.is_some_and(|offer| offer == split::STREAMS);
+        let resolvers = dns::announced(response.headers());
         let datagrams = response.extensions().get::<Datagrams>().cloned();
         let copies = !has_cap && copies::are_announced(response.headers());
-        let mut content = response.into_body();
-        match status {
-            status if status.is_success() => {}
-            StatusCode::UNAUTHORIZED => return Err(OpenError::Unauthorized),
-            StatusCode::NOT_FOUND
-            | StatusCode::METHOD_NOT_ALLOWED
-            | StatusCode::NOT_IMPLEMENTED => {
-                let host = origin.host().to_owned();
-                return Err(OpenError::NoTunnel { host, status });
-            }
-            status => {
-                let reason = reason(&mut content).await;
-                return Err(OpenError::Refused { status, reason });
-            }
-        }
+        let content = response.into_body();
         let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
         let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;
         let connection = Arc::new(connection);
@@ -187,8 +180,8 @@ impl Session {
             content,
             parser: capsule_parser(),
             addresses: Vec::new(),
-            own: Vec::new(),
             ranges: Vec::new(),
+            resolvers,
             connection,
             _client: client,
         };
@@ -215,7 +208,6 @@ impl Session {
                 Change::Datagram(_) => self.link.counters.on_dropped(Dropped::OtherDestination),
             }
         }
-        self.own = self.addresses.iter().map(IpNet::addr).collect();
         Ok(())
     }
 
@@ -227,6 +219,11 @@ impl Session {
     /// The destinations that the server carries packets to.
     pub fn ranges(&self) -> &[Range] {
         &self.ranges
+    }
+
+    /// The resolvers that the server announces.
+    pub fn resolvers(&self) -> &[IpAddr] {
+        &self.resolvers
     }
 
     /// The largest packet that is carried now.
@@ -267,7 +264,6 @@ impl Session {
             content,
             parser,
             addresses,
-            own,
             ranges,
             connection,
             ..
@@ -283,7 +279,7 @@ impl Session {
         let sent = send_from(device, link, splitting, Allowed { addresses, ranges });
         tokio::select! {
             ended = closed => ended,
-            () = link.send_all(device, own) => Ended::Finished,
+            () = link.send_all(device, &[]) => Ended::Finished,
             () = link.receive_all(device, accept) => Ended::Finished,
             error = sent => Ended::Device(error),
             ended = follow(content, parser, Followed { link, device, addresses, ranges }) => ended,
@@ -300,12 +296,31 @@ impl Drop for Session {
     }
 }
 
-fn request(origin: &Origin, token: &str, content: Body) -> Result<Request<Body>, OpenError> {
+/// What a request asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// The protocol of extended CONNECT.
+    pub(crate) protocol: &'static str,
+    /// The path, of the default template of the protocol.
+    pub(crate) path: &'a str,
+}
+
+/// A request of extended CONNECT by the user with this token.
+///
+/// # Errors
+/// [`OpenError::Token`].
+pub(crate) fn request(
+    origin: &Origin,
+    token: &str,
+    asked: Asked<'_>,
+    content: Body,
+) -> Result<Request<Body>, OpenError> {
+    let Asked { protocol, path } = asked;
     // A field that ends with a space is malformed.
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(OpenError::Token);
     }
-    let url = format!("{origin}{UNLIMITED_PATH}");
+    let url = format!("{origin}{path}");
     let mut request = Request::new(content);
     *request.method_mut() = Method::CONNECT;
     *request.uri_mut() = url.parse::<Uri>().map_err(|_| OpenError::Token)?;
@@ -315,10 +330,39 @@ fn request(origin: &Origin, token: &str, content: Body) -> Result<Request<Body>,
     let fields = request.headers_mut();
     fields.insert(AUTHORIZATION, token);
     fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
-    if let Some(protocol) = Protocol::new(PROTOCOL) {
+    if let Some(protocol) = Protocol::new(protocol) {
         request.extensions_mut().insert(protocol);
     }
     Ok(request)
+}
+
+/// A response that accepts a request.
+///
+/// # Errors
+/// The response refuses it.
+pub(crate) async fn accepted(
+    origin: &Origin,
+    response: Response<Download>,
+) -> Result<Response<Download>, OpenError> {
+    match response.status() {
+        status if status.is_success() => Ok(response),
+        StatusCode::UNAUTHORIZED => Err(OpenError::Unauthorized),
+        status @ (StatusCode::NOT_FOUND
+        | StatusCode::METHOD_NOT_ALLOWED
+        | StatusCode::NOT_IMPLEMENTED) => {
+            let host = origin.host().to_owned();
+            Err(OpenError::NoTunnel { host, status })
+        }
+        status => {
+            let field = response.headers().get(PROXY_STATUS);
+            let field = field.and_then(|field| field.to_str().ok());
+            let reason = match field.and_then(|text| text.split_once("error=")) {
+                Some((_, error)) => error.to_owned(),
+                None => reason(&mut response.into_body()).await,
+            };
+            Err(OpenError::Refused { status, reason })
+        }
+    }
 }
 
 /// The content of a refusal, as far as it is shown.

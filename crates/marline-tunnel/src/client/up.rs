@@ -13,7 +13,8 @@ use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origi
 use super::session::{Ended, OpenError, Session, set_transport};
 use crate::counters::{Counters, SplitBytes};
 use crate::device::{self, Tun};
-use crate::restore::{Changes, RestoreError};
+use crate::dns::{Dns, DnsError};
+use crate::restore::{Changes, Found, RestoreError};
 use crate::route::Range;
 use crate::routing::{Family, Plan, Routing};
 use crate::split::LocalError;
@@ -40,8 +41,22 @@ pub struct UpConfig {
     pub split: Vec<IpNet>,
     /// Whether connections of TCP are carried as streams, where the server offers it.
     pub split_tcp: bool,
+    /// The resolvers while the tunnel is up.
+    pub dns: DnsChoice,
     /// The connections.
     pub http: ClientConfig,
+}
+
+/// The choice of resolvers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DnsChoice {
+    /// Those that the server announces, for a tunnel of all packets.
+    #[default]
+    Announced,
+    /// These.
+    Addresses(Vec<IpAddr>),
+    /// Those of before.
+    Unchanged,
 }
 
 /// An event in the life of a tunnel.
@@ -57,6 +72,8 @@ pub enum Report<'a> {
         mtu: u16,
         /// Whether connections of TCP are carried as streams.
         splits_tcp: bool,
+        /// The resolvers that were set.
+        resolvers: &'a [IpAddr],
     },
     /// Connections of TCP are carried as packets, though the server offers streams.
     NotSplit(&'a LocalError),
@@ -97,6 +114,9 @@ pub enum UpError {
     /// The routes are not changed.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// The resolvers are not changed.
+    #[error(transparent)]
+    Dns(#[from] DnsError),
 }
 
 /// Keeps a tunnel open. Dropped, it ends the tunnel and puts the routes back.
@@ -111,14 +131,12 @@ pub async fn up(
     counters: Arc<Counters>,
     report: impl Fn(&Report<'_>),
 ) -> Result<Infallible, UpError> {
-    let mut http = config.http;
-    http.version = HttpVersion::Http3;
-    http.fallback = false;
-    http.datagrams = true;
-    // A tunnel may be silent.
-    http.stall_timeout = None;
-    set_transport(Arc::make_mut(&mut http.quic.transport));
+    let mut http = with_datagrams(config.http.clone());
     let origin = origin(&config.host, config.default_port)?;
+    let left = Found::of(&config.device)?;
+    if let Some(server) = left.and_then(|left| left.server(&config.host)) {
+        http.network.resolve.extend(pinned(&origin, server));
+    }
     let client = Client::new(http.clone())?;
     let open = |client: Arc<Client>| {
         let (counters, origin, token) = (Arc::clone(&counters), origin.clone(), &config.token);
@@ -128,10 +146,11 @@ pub async fn up(
     let mut session = open(Arc::clone(&client)).await?;
     // Later, names may resolve through the tunnel only.
     if let Some(pinned) = pinned(&origin, session.server()) {
+        http.network.resolve.clear();
         http.network.resolve.push(pinned);
         client = Arc::new(Client::new(http)?);
     }
-    let mut host = Host::new(&config.device)?;
+    let mut host = Host::new(&config)?;
     let destinations_of = |session: &Session| destinations(&config.split, session.ranges());
     host.configure(&session, &destinations_of(&session))?;
     let mut splits = Splits {
@@ -150,6 +169,7 @@ pub async fn up(
             destinations: &destinations,
             mtu: session.mtu(),
             splits_tcp: splitter.is_some(),
+            resolvers: host.resolvers(),
         });
         let ended = session.run_with(&*host.tun, splitter, |mtu| {
             // Otherwise the device keeps the MTU that it has: what is too large is answered.
@@ -187,6 +207,17 @@ pub async fn up(
             never = splits.drain() => match never {},
         };
     }
+}
+
+/// The settings of connections that carry datagrams.
+pub(crate) fn with_datagrams(mut http: ClientConfig) -> ClientConfig {
+    http.version = HttpVersion::Http3;
+    http.fallback = false;
+    http.datagrams = true;
+    // A tunnel may be silent.
+    http.stall_timeout = None;
+    set_transport(Arc::make_mut(&mut http.quic.transport));
+    http
 }
 
 /// The connections of TCP that are carried as streams, through all tunnels.
@@ -229,7 +260,10 @@ impl Splits {
 }
 
 /// The origin of `HOST` or `HOST:PORT`.
-fn origin(host: &str, default_port: u16) -> Result<Origin, ClientError> {
+///
+/// # Errors
+/// It is none.
+pub(crate) fn origin(host: &str, default_port: u16) -> Result<Origin, ClientError> {
     let bare = host.parse::<std::net::Ipv6Addr>();
     let host = bare.map_or_else(|_| host.to_owned(), |address| format!("[{address}]"));
     let parsed = parse_url(&format!("https://{host}/"), HttpVersion::Http3)?;
@@ -284,17 +318,26 @@ fn open_device(name: &str) -> Result<Tun, device::OpenError> {
 /// The configuration of this host.
 struct Host {
     tun: Arc<Tun>,
+    /// The server, as the user has written it.
+    server: String,
+    choice: DnsChoice,
     addresses: Vec<IpNet>,
     changes: Option<Changes>,
+    dns: Option<Dns>,
     has_v6: bool,
     /// Whether somebody has removed the device.
     is_gone: bool,
 }
 
 impl Host {
-    fn new(device: &str) -> Result<Self, UpError> {
+    fn new(config: &UpConfig) -> Result<Self, UpError> {
+        let device = &config.device;
         let tun = open_device(device)?;
+        Dns::put_back(device)?;
         Ok(Self {
+            server: config.host.clone(),
+            choice: config.dns.clone(),
+            dns: None,
             has_v6: fs::exists(v6_setting(device, "disable_ipv6")).unwrap_or(false),
             tun: Arc::new(tun),
             addresses: Vec::new(),
@@ -336,12 +379,34 @@ impl Host {
         let mut families: Vec<_> = wanted.iter().map(|own| Family::of(own.addr())).collect();
         families.dedup();
         self.addresses = wanted;
-        let plan = Plan::new(session.server(), index, &families, &destinations);
+        let is_all = Family::ALL.map(Family::all);
+        let is_all = destinations.iter().any(|to| is_all.contains(to));
+        let resolvers = match &self.choice {
+            DnsChoice::Announced if is_all => session.resolvers(),
+            DnsChoice::Addresses(addresses) => addresses,
+            _ => &[],
+        };
+        let mut resolvers = resolvers.to_vec();
+        resolvers.retain(|resolver| families.contains(&Family::of(*resolver)));
+        let mut plan = Plan::new(session.server(), index, &families, &destinations);
+        if !resolvers.is_empty() {
+            plan = plan.with_all_queries();
+        }
         match &mut self.changes {
             Some(changes) => changes.replace(plan)?,
-            none => *none = Some(Changes::make(self.tun.name(), plan)?),
+            none => *none = Some(Changes::make(self.tun.name(), &self.server, plan)?),
+        }
+        match &mut self.dns {
+            Some(dns) if !resolvers.is_empty() => dns.replace(&resolvers)?,
+            none if !resolvers.is_empty() => *none = Some(Dns::set(self.tun.name(), &resolvers)?),
+            dns => *dns = None,
         }
         Ok(())
+    }
+
+    /// The resolvers that were set.
+    fn resolvers(&self) -> &[IpAddr] {
+        self.dns.as_ref().map_or(&[], Dns::resolvers)
     }
 
     fn set_mtu(&self, mtu: u16) -> io::Result<()> {

@@ -132,6 +132,8 @@ struct Model {
     on_the_way: Vec<OnTheWay>,
     held: VecDeque<(Time, usize, usize, u64)>,
     reordered: u64,
+    /// Whether the estimate of a path without packets for a second is a tenth of its rate.
+    forgets: bool,
     now: Time,
 }
 
@@ -160,6 +162,7 @@ impl Model {
             on_the_way: Vec::new(),
             held: VecDeque::new(),
             reordered: 0,
+            forgets: false,
             now: Time::ZERO,
         }
     }
@@ -167,10 +170,12 @@ impl Model {
     fn candidates(&self) -> Vec<Candidate> {
         let candidate = |(id, link): (usize, &Link)| {
             let waits = link.free_at.since(self.now).as_secs_f64();
+            let is_forgotten = self.forgets && link.free_at + Duration::from_secs(1) < self.now;
+            let estimate = if is_forgotten { 0.1 } else { 1.0 } * link.rate;
             Candidate {
                 waiting: (waits * link.rate) as u64,
                 delay: link.delay,
-                ..path(id as u32, link.rate, 0)
+                ..path(id as u32, estimate, 0)
             }
         };
         self.links.iter().enumerate().map(candidate).collect()
@@ -301,6 +306,23 @@ fn one_flow_has_the_better_path() {
         let better = alone[0].max(alone[1]) as f64;
         assert!(carried > 0.95 * better, "{links:?}: {carried} of {better}");
         assert_eq!(model.reordered, 0, "{links:?}");
+    }
+}
+
+#[test]
+fn one_flow_returns_to_the_better_path_whose_estimate_has_fallen() {
+    for links in [[(2.5e6, 15), (1.25e6, 32)], [(1e6, 10), (4e6, 40)]] {
+        let carried = |links: &[(f64, u64)]| {
+            let mut model = Model::new(links, 1);
+            model.forgets = true;
+            model.run(Duration::from_secs(5));
+            let carried = model.run(Duration::from_secs(20)) as f64;
+            assert_eq!(model.reordered, 0, "{links:?}");
+            carried
+        };
+        let better = carried(&links[..1]).max(carried(&links[1..]));
+        let carried = carried(&links);
+        assert!(carried > 0.9 * better, "{links:?}: {carried} of {better}");
     }
 }
 

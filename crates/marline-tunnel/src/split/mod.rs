@@ -26,9 +26,6 @@ pub(crate) const STREAMS: &str = "streams";
 /// See [`FIELD`].
 pub(crate) const PACKETS: &str = "packets";
 
-/// The field with the reason of a proxy's refusal (RFC 9209).
-pub(crate) const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
-
 /// The most bytes of one connection that wait for a program that does not read.
 const STREAM_WINDOW: u64 = 4 << 20;
 
