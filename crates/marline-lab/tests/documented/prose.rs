@@ -46,7 +46,7 @@ const UNITS: [(&str, &str); 35] = [
     ("s", "s"),
 ];
 
-/// A number with a unit.
+/// A number with a unit, or a count of a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Figure {
     number: String,
@@ -83,8 +83,13 @@ fn figures(text: &str) -> Vec<Found> {
         let rest = &text[at..];
         let after = rest.trim_start_matches([' ', '\u{a0}', '\n']);
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let is_of = after
+            .strip_prefix("of ")
+            .is_some_and(|of| of.starts_with(|c: char| c.is_ascii_digit()));
         let unit = if after.starts_with('%') {
             Some(("%", "%"))
+        } else if is_of {
+            Some(("of", "of"))
         } else {
             let fits = |(name, _): &&(&'static str, &'static str)| {
                 after.strip_prefix(name).is_some_and(ends)
@@ -254,6 +259,7 @@ fn figures_are_numbers_with_units() {
         found("It takes 2.4 s, 3 % less, at 20mbps (section 4.3)."),
         "2.4 s, 3 %, 20 Mb/s"
     );
+    assert_eq!(found("at 3 of 12 links"), "3 of");
     assert_eq!(
         found("3.5 times, with its 95 % interval and 1,200 bytes"),
         "3.5 times, 1200 B"
