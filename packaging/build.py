@@ -60,6 +60,11 @@ def repository() -> str:
     return str(workspace["package"]["repository"])
 
 
+def pip() -> tuple[str | Path, ...]:
+    """What installs packages, also where the folder was moved, unlike the script `pip` in it."""
+    return (ENVIRONMENT / "bin" / "python", "-m", "pip")
+
+
 def install_tools(architectures: list[str]) -> None:
     """Compilers for these architectures, and what packs."""
     wanted = (PACKAGING / "requirements.txt").read_text()
@@ -68,8 +73,7 @@ def install_tools(architectures: list[str]) -> None:
         say("installing compilers for other targets")
         run(sys.executable, "-m", "venv", "--clear", ENVIRONMENT)
         requirements = PACKAGING / "requirements.txt"
-        pip = ENVIRONMENT / "bin" / "pip"
-        run(pip, "install", "--quiet", "--require-hashes", "--requirement", requirements)
+        run(*pip(), "install", "--quiet", "--require-hashes", "--requirement", requirements)
         installed.write_text(wanted)
     listing = subprocess.run([CARGO, "install", "--list", "--root", TOOLS], capture_output=True, text=True, check=True)
     for tool, wanted in CARGO_TOOLS.items():
@@ -173,9 +177,7 @@ def components(place: Path) -> None:
 def wheel() -> None:
     """The Python package."""
     say("building the Python package")
-    run(
-        *(ENVIRONMENT / "bin" / "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", OUT, ROOT / "python"),
-    )
+    run(*pip(), "wheel", "--quiet", "--no-deps", "--wheel-dir", OUT, ROOT / "python")
 
 
 def checksum(file: Path) -> str:
