@@ -4,6 +4,7 @@ mod connections;
 mod flow;
 mod paths;
 mod queue;
+mod slots;
 
 use std::collections::HashMap;
 
@@ -15,6 +16,7 @@ pub use flow::ClientSource;
 pub(crate) use flow::{Directed, Flow, FlowKey, Inspection, Phase};
 pub(crate) use paths::{Path, Paths};
 use queue::{Entry, Queues};
+use slots::Slots;
 
 use crate::decode::{Layers, Segment};
 use crate::inspect::{End, QuicIds, other};
@@ -124,8 +126,7 @@ pub(crate) struct Table {
     /// Slots by the key of their flow, which is stored in the slot alone: keys here would take more memory than all
     /// else.
     index: HashTable<u32>,
-    slots: Vec<Option<Flow>>,
-    free: Vec<u32>,
+    slots: Slots,
     queues: Queues,
     tickets: u32,
     next_id: u64,
@@ -150,8 +151,7 @@ impl Table {
             options,
             hasher: RandomState::new(),
             index: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slots::default(),
             queues: Queues::default(),
             tickets: 0,
             next_id: 1,
@@ -203,11 +203,7 @@ impl Table {
             return Some(Found { slot, sender });
         }
         let hash = self.hasher.hash_one(key);
-        let is_wanted = |slot: &u32| {
-            self.slots[*slot as usize]
-                .as_ref()
-                .is_some_and(|flow| flow.key() == *key)
-        };
+        let is_wanted = |slot: &u32| self.slots.get(*slot).is_some_and(|flow| flow.key() == *key);
         let Some(slot) = self.index.find(hash, is_wanted) else {
             return self.find_alias(directed);
         };
@@ -233,7 +229,7 @@ impl Table {
             return Some(found);
         }
         let unanswered = |slot: &&u32| {
-            let flow = self.slots[**slot as usize].as_ref();
+            let flow = self.slots.get(**slot);
             flow.is_some_and(|flow| flow.sent(*sender).packets == 0)
         };
         let slot = *self.one_way.get(&shared)?.iter().find(unanswered)?;
@@ -250,7 +246,7 @@ impl Table {
             true => other(directed.sender),
             false => directed.sender,
         };
-        let flow = self.slots[slot as usize].as_ref()?;
+        let flow = self.slots.get(slot)?;
         if flow.paths(&self.paths)[sender] != Some(directed.key.path()) {
             return None;
         }
@@ -309,7 +305,7 @@ impl Table {
     pub(crate) fn find_moved(&mut self, directed: &Directed, payload: &[u8]) -> Option<Found> {
         let Directed { key, sender, .. } = *directed;
         let slot = self.connections.find(directed, payload)?;
-        let client = self.slots[slot as usize].as_ref()?.client();
+        let client = self.slots.get(slot)?.client();
         self.add_alias(Slot(slot), key, sender != client);
         let slot = Slot(slot);
         Some(Found {
@@ -329,7 +325,7 @@ impl Table {
 
     /// Sets the known IDs of a QUIC connection.
     pub(crate) fn set_quic(&mut self, slot: Slot, ids: QuicIds) {
-        let flow = self.slots[slot.0 as usize].as_mut();
+        let flow = self.slots.get_mut(slot.0);
         let flow = flow.expect("the slot of a flow that is in the index is occupied");
         let key = flow.key();
         let known = &mut flow.more_mut().quic;
@@ -343,14 +339,14 @@ impl Table {
     /// The flow in a slot that [`find`](Self::find) or [`insert`](Self::insert) returned and that was not removed since.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> &Flow {
-        let flow = self.slots[slot.0 as usize].as_ref();
+        let flow = self.slots.get(slot.0);
         flow.expect("the slot of a flow that is in the index is occupied")
     }
 
     /// The same, mutable.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Flow {
-        let flow = self.slots[slot.0 as usize].as_mut();
+        let flow = self.slots.get_mut(slot.0);
         flow.expect("the slot of a flow that is in the index is occupied")
     }
 
@@ -362,11 +358,8 @@ impl Table {
     }
 
     pub(crate) fn insert(&mut self, flow: Flow) -> Slot {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            (self.slots.len() - 1) as u32
-        });
         let key = flow.key();
+        let slot = self.slots.insert(flow);
         self.paths.acquire(key.path());
         if let Some(shared) = self.paths.shared(key.path()) {
             let slots = self.one_way.entry(key.on(shared)).or_default();
@@ -375,11 +368,11 @@ impl Table {
             }
             slots.push(slot);
         }
-        self.slots[slot as usize] = Some(flow);
         let (slots, hasher) = (&self.slots, &self.hasher);
         let hash_of = |slot: &u32| {
-            let flow = slots[*slot as usize].as_ref();
-            flow.map_or(0, |flow| hasher.hash_one(flow.key()))
+            slots
+                .get(*slot)
+                .map_or(0, |flow| hasher.hash_one(flow.key()))
         };
         self.index
             .insert_unique(hasher.hash_one(key), slot, hash_of);
@@ -389,7 +382,7 @@ impl Table {
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> Flow {
-        let flow = self.slots[slot.0 as usize].take();
+        let flow = self.slots.remove(slot.0);
         let flow = flow.expect("the slot of a flow that is in the index is occupied");
         let key = flow.key();
         let hash = self.hasher.hash_one(key);
@@ -407,7 +400,6 @@ impl Table {
                 self.connections.remove(&key, ids, slot.0);
             }
         }
-        self.free.push(slot.0);
         self.recent = None;
         flow
     }
@@ -443,7 +435,7 @@ impl Table {
     /// Moves the flow in `slot` to another queue if its phase has changed: another time-out then applies.
     #[inline]
     pub(crate) fn requeue_if_changed(&mut self, slot: Slot) {
-        if let Some(flow) = &self.slots[slot.0 as usize]
+        if let Some(flow) = self.slots.get(slot.0)
             && flow.queued != flow.phase()
         {
             self.enqueue(slot.0);
@@ -451,7 +443,7 @@ impl Table {
     }
 
     fn enqueue(&mut self, slot: u32) {
-        let Some(flow) = &mut self.slots[slot as usize] else {
+        let Some(flow) = self.slots.get_mut(slot) else {
             return;
         };
         self.tickets = self.tickets.wrapping_add(1);
@@ -485,7 +477,7 @@ impl Table {
         let mut due_ns = u64::MAX;
         for queue in 0..Queues::COUNT {
             while let Some(entry) = self.current_front(queue) {
-                let Some(flow) = &self.slots[entry.slot as usize] else {
+                let Some(flow) = self.slots.get(entry.slot) else {
                     break;
                 };
                 let timeout = flow.idle_timeout_ns(&self.options.timeouts);
@@ -510,7 +502,7 @@ impl Table {
         let mut oldest: Option<Entry> = None;
         for queue in 0..Queues::COUNT {
             while let Some(entry) = self.current_front(queue) {
-                let flow = self.slots[entry.slot as usize].as_ref();
+                let flow = self.slots.get(entry.slot);
                 if flow.is_some_and(|flow| flow.last_ns != entry.seen_ns) {
                     self.move_back(queue);
                     continue;
@@ -531,7 +523,7 @@ impl Table {
     fn current_front(&mut self, queue: usize) -> Option<Entry> {
         loop {
             let entry = *self.queues.at(queue).front()?;
-            let flow = self.slots[entry.slot as usize].as_ref();
+            let flow = self.slots.get(entry.slot);
             if flow.is_some_and(|flow| flow.ticket == entry.ticket) {
                 return Some(entry);
             }
@@ -544,7 +536,7 @@ impl Table {
         let Some(mut entry) = self.queues.at(queue).pop_front() else {
             return;
         };
-        if let Some(flow) = &self.slots[entry.slot as usize] {
+        if let Some(flow) = self.slots.get(entry.slot) {
             entry.seen_ns = flow.last_ns;
             self.queues.at(queue).push_back(entry);
         }
@@ -558,16 +550,14 @@ impl Table {
             && self.one_way.is_empty()
             && self.aliases.is_empty()
             && self.connections.is_empty()
-            && self.slots.iter().all(Option::is_none)
+            && self.slots.iter().next().is_none()
     }
 
     /// The slots of all flows, in the order in which they began.
     pub(crate) fn in_order(&self) -> Vec<Slot> {
-        let mut order: Vec<_> = (0..self.slots.len() as u32)
-            .filter(|slot| self.slots[*slot as usize].is_some())
-            .collect();
+        let mut order: Vec<_> = self.slots.iter().map(|(slot, _)| slot).collect();
         order.sort_unstable_by_key(|slot| {
-            let flow = self.slots[*slot as usize].as_ref();
+            let flow = self.slots.get(*slot);
             flow.map(|flow| (flow.id, flow.part()))
         });
         order.into_iter().map(Slot).collect()
