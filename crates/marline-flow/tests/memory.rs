@@ -127,3 +127,9 @@ fn assert_small(flows: u32, limit: usize) {
 fn a_flow_of_one_packet_takes_less_than_200_bytes_while_the_table_grows() {
     assert_small(FLOWS, 200);
 }
+
+#[test]
+#[ignore = "make attack"]
+fn a_million_flows_of_one_packet_take_less_than_200_bytes_each() {
+    assert_small(1_000_000, 200);
+}

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use marline::TransportConfig;
 use marline_http::client::{HttpVersion, parse_url};
-use tokio::io::AsyncWriteExt;
+use marline_http::server::directory;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::budgets::{LARGE, begin, buffered, connect_from, metric};
-use crate::common::{TestServer, client_with, directory_of, settled};
-use crate::floods::{CALM, PING, SETTINGS, connect, send_until_closed};
-use crate::proxy::{application::Application, proxy};
+use crate::common::{TestServer, client_with, directory_of, pattern, settled};
+use crate::floods::{CALM, PING, REQUEST, SETTINGS, connect, send_until_closed};
+use crate::proxy::application::{Application, Then};
+use crate::proxy::messages::{is_refused, malformed};
+use crate::proxy::proxy;
 
 /// Longer than any of these takes.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -142,11 +146,116 @@ async fn ping_and_settings_floods() {
     }
     let visitor = server.connect(HttpVersion::Http2).await;
     assert_eq!(visitor.get("/", &[]).await.1, b"content");
+    let (mut most, mut closed) = (0, 0);
+    for flood in floods {
+        let flood = tokio::time::timeout(LIMIT, flood).await.unwrap().unwrap();
+        assert!(flood.sent < 100_000, "it is closed");
+        most = most.max(flood.sent * 100);
+        // Clients that send more than is read from a closed connection lose the last frame by a reset.
+        closed += usize::from(flood.received.ends_with(CALM));
+    }
+    println!("a flood ends after {most} frames at most, {closed} of 50 with GOAWAY");
+    assert!(closed > 0);
+}
+
+/// Responses that nobody reads, on connections that send PING all the time: each is cancelled, and its connection ends.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make attack"]
+async fn unread_responses_beside_pings() {
+    let root = directory_of(&[("index.html", &pattern(LARGE))]);
+    let server = TestServer::with(directory(root.path(), false).unwrap(), |config| {
+        config.limits.idle_timeout = Duration::from_secs(1);
+    })
+    .await;
+    let mut floods = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connect(&server).await;
+        stream.write_all(REQUEST).await.unwrap();
+        let interval = Some(Duration::from_millis(100));
+        floods.push(tokio::spawn(send_until_closed(
+            stream, PING, interval, 1000,
+        )));
+    }
     let mut most = 0;
     for flood in floods {
         let flood = tokio::time::timeout(LIMIT, flood).await.unwrap().unwrap();
-        assert!(flood.received.ends_with(CALM));
-        most = most.max(flood.sent * 100);
+        most = most.max(flood.sent);
     }
-    println!("a flood ends after {most} frames at most");
+    println!("a connection ends after {most} PINGs at most");
+    assert!(most < 1000, "{most}");
+}
+
+/// Sends requests one after another until the server says that it closes the connection. Returns the number of
+/// responses.
+async fn request_until_closed(server: std::net::SocketAddr) -> usize {
+    let mut answered = 0;
+    // A connection that is refused has lost no request.
+    let Ok(mut stream) = TcpStream::connect(server).await else {
+        return answered;
+    };
+    loop {
+        let head = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(head).await.unwrap();
+        let mut response = Vec::new();
+        while !response.ends_with(b"hello") {
+            response.push(stream.read_u8().await.unwrap());
+        }
+        answered += 1;
+        let response = String::from_utf8(response).unwrap().to_lowercase();
+        assert!(response.starts_with("http/1.1 200 "), "{response}");
+        if response.contains("\r\nconnection: close\r\n") {
+            assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+            return answered;
+        }
+    }
+}
+
+/// Busy clients with connections that are kept lose no request when the server stops.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make attack"]
+async fn stops_below_busy_clients() {
+    let root = directory_of(&[("index.html", b"hello")]);
+    let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let application = Application::that_sends(hello, Then::Continue).await;
+    let mut answered = 0;
+    for round in 0..20 {
+        let server = match round % 2 {
+            0 => TestServer::files(root.path()).await,
+            _ => proxy(&[application.url()]).await,
+        };
+        let clients: Vec<_> = (0..24)
+            .map(|_| tokio::spawn(request_until_closed(server.address)))
+            .collect();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.handle.shut_down();
+        for client in clients {
+            let client = tokio::time::timeout(LIMIT, client).await.unwrap();
+            answered += client.expect("no request is lost");
+        }
+        server.task.await.unwrap().unwrap();
+    }
+    println!("{answered} requests are answered, none is lost");
+}
+
+/// Requests that mean something else over HTTP/1.1, on 2,000 connections beside a visitor.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make attack"]
+async fn malformed_requests() {
+    let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let application = Application::that_sends(hello, Then::Continue).await;
+    let server = proxy(&[application.url()]).await;
+    let visitor = server.connect(HttpVersion::Http2).await;
+    let all = malformed();
+    for requests in all.iter().cycle().take(2000).collect::<Vec<_>>().chunks(20) {
+        let answers = requests.iter().map(|request| is_refused(&server, request));
+        let answers = futures_util::future::join_all(answers);
+        let answers = tokio::time::timeout(LIMIT, answers).await.unwrap();
+        assert!(answers.into_iter().all(|refused| refused));
+        assert_eq!(visitor.get("/visitor", &[]).await.1, b"hello");
+    }
+    let heads = application.requests.lock().unwrap();
+    let others = heads.iter().filter(|head| !head.contains("/visitor "));
+    // Content is known to be wrong when it has arrived: such a request is reset at the application.
+    let whole = others.filter(|head| !head.contains("content-length: "));
+    assert_eq!(whole.count(), 0);
 }

@@ -63,7 +63,8 @@ impl ServerCertVerifier for Anything {
 const BEGINNING: &[u8] =
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00";
 /// GET / on stream 1.
-const REQUEST: &[u8] = b"\x00\x00\x0e\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x09localhost";
+pub(crate) const REQUEST: &[u8] =
+    b"\x00\x00\x0e\x01\x05\x00\x00\x00\x01\x82\x84\x87\x41\x09localhost";
 /// GET with a path of two bytes.
 pub(crate) fn request(stream: u8, path: &str) -> Vec<u8> {
     let [header, fields] = [&b"\x00\x00\x11\x01\x05\x00\x00\x00"[..], b"\x82\x04\x02"];

@@ -1,15 +1,19 @@
 //! Headers and trailers that mean one thing in every version.
 
-use http::{Method, StatusCode};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use marline_http::Body;
 use marline_http::client::HttpVersion;
 use marline_http::proxy::RewriteFields;
+use marline_http::server::Site;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tower::service_fn;
 
 use super::application::{Application, Then, field};
 use super::{LIMIT, get, proxy, proxy_with, request, whole};
-use crate::common::VERSIONS;
+use crate::common::{TestServer, VERSIONS};
 use crate::floods::connect;
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -72,6 +76,8 @@ async fn what_clients_say_of_replays_and_of_other_targets_reaches_no_application
         ("early-data", "1"),
         ("x-original-url", "/admin"),
         ("x-rewrite-url", "/admin"),
+        ("x-http-path-override", "/admin"),
+        ("x-envoy-original-path", "/admin"),
         ("x-http-method-override", "DELETE"),
         ("forwarded", "for=10.0.0.1"),
     ];
@@ -147,9 +153,8 @@ async fn an_empty_port_is_that_of_the_scheme() {
     assert_eq!(heads.len(), 2);
 }
 
-/// RFC 9113, sections 8.1.1, 8.2.1 and 8.3.1: no response but 400, or none.
-#[tokio::test]
-async fn malformed_requests_of_http2_reach_no_application() {
+/// Requests on stream 1 that RFC 9113 calls malformed (sections 8.1.1, 8.2.1 and 8.3.1).
+pub(crate) fn malformed() -> Vec<Vec<u8>> {
     let target = |authority| {
         [
             (":method", "POST"),
@@ -184,31 +189,40 @@ async fn malformed_requests_of_http2_reach_no_application() {
         fields.remove(missing);
         malformed.push(header_frame(&fields, false));
     }
+    malformed
+}
+
+/// Whether a request of [`malformed`] has no response but 400, or none.
+pub(crate) async fn is_refused(proxy: &TestServer, request: &[u8]) -> bool {
+    let mut stream = connect(proxy).await;
+    stream.write_all(request).await.unwrap();
+    let answered = async {
+        loop {
+            let mut header = [0; 9];
+            stream.read_exact(&mut header).await.ok()?;
+            let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+            let mut payload = vec![0; length as usize];
+            stream.read_exact(&mut payload).await.ok()?;
+            match header[3] {
+                // Index 12 of the static table is 400.
+                1 => return Some(payload[0] == 0x80 | 12),
+                // RST_STREAM, GOAWAY
+                3 | 7 => return Some(true),
+                _ => {}
+            }
+        }
+    };
+    let answer = tokio::time::timeout(LIMIT, answered).await.unwrap();
+    answer != Some(false)
+}
+
+#[tokio::test]
+async fn malformed_requests_of_http2_reach_no_application() {
     let application = Application::that_sends(HELLO, Then::Continue).await;
     let proxy = proxy(&[application.url()]).await;
-    for request in malformed {
-        let mut stream = connect(&proxy).await;
-        stream.write_all(&request).await.unwrap();
-        let answered = async {
-            loop {
-                let mut header = [0; 9];
-                stream.read_exact(&mut header).await.ok()?;
-                let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
-                let mut payload = vec![0; length as usize];
-                stream.read_exact(&mut payload).await.ok()?;
-                match header[3] {
-                    // Index 12 of the static table is 400.
-                    1 => return Some(payload[0] == 0x80 | 12),
-                    // RST_STREAM, GOAWAY
-                    3 | 7 => return Some(true),
-                    _ => {}
-                }
-            }
-        };
-        let is_refused = tokio::time::timeout(LIMIT, answered).await.unwrap();
-        assert_ne!(
-            is_refused,
-            Some(false),
+    for request in malformed() {
+        assert!(
+            is_refused(&proxy, &request).await,
             "{}",
             String::from_utf8_lossy(&request)
         );
@@ -219,4 +233,34 @@ async fn malformed_requests_of_http2_reach_no_application() {
         .filter(|head| !head.contains("content-length: "))
         .collect();
     assert!(reached.is_empty(), "{reached:?}");
+}
+
+/// RFC 9113, section 8.2.1.
+#[tokio::test]
+async fn content_with_malformed_trailers_of_http2_never_looks_whole_to_a_site() {
+    let (sender, mut outcomes) = mpsc::unbounded_channel();
+    let server = TestServer::site(Site::new(service_fn(move |request: Request<Body>| {
+        let sender = sender.clone();
+        async move {
+            let content = request.into_body().collect().await;
+            sender.send(content.is_ok()).unwrap();
+            Ok(Response::new(Body::empty()))
+        }
+    })))
+    .await;
+    let head = [
+        (":method", "POST"),
+        (":scheme", "https"),
+        (":authority", "a"),
+        (":path", "/"),
+    ];
+    for (value, is_whole) in [("b", true), (" b", false), ("b\t", false)] {
+        let mut stream = connect(&server).await;
+        let content = [0, 0, 5, 0, 0, 0, 0, 0, 1, b'h', b'e', b'l', b'l', b'o'];
+        let trailers = header_frame(&[("x-a", value)], true);
+        let request = [header_frame(&head, false), content.to_vec(), trailers].concat();
+        stream.write_all(&request).await.unwrap();
+        let outcome = tokio::time::timeout(LIMIT, outcomes.recv()).await.unwrap();
+        assert_eq!(outcome, Some(is_whole), "{value:?}");
+    }
 }

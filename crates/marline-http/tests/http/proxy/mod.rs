@@ -8,7 +8,7 @@ mod gateway;
 mod hostile;
 mod http3;
 mod interim;
-mod messages;
+pub(crate) mod messages;
 mod pipes;
 mod secured;
 mod several;

@@ -7,12 +7,14 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_util::future::poll_fn;
 use h2::{Reason, RecvStream};
+use http::Version;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::timeout;
 
 use super::super::super::received::{OpenContent, OpenContents};
 use super::super::super::record::Recorder;
 use super::outgoing::Activity;
+use crate::header::has_blanks;
 use crate::limits;
 
 /// The content that a client sends on a stream after the header of its request. The windows are reopened as it is read.
@@ -101,12 +103,13 @@ impl RequestContent {
                 None => self.has_data_ended = true,
             }
         }
-        let trailers = ready!(self.stream.poll_trailers(cx));
-        Poll::Ready(
-            trailers
-                .transpose()
-                .map(|trailers| trailers.map(Frame::trailers)),
-        )
+        let trailers = ready!(self.stream.poll_trailers(cx)).transpose();
+        Poll::Ready(trailers.map(|trailers| match trailers? {
+            malformed if has_blanks(Version::HTTP_2, &malformed) => {
+                Err(Reason::PROTOCOL_ERROR.into())
+            }
+            trailers => Ok(Frame::trailers(trailers)),
+        }))
     }
 }
 
