@@ -32,7 +32,7 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// Fields by which a client may make claims about itself that applications trust.
-pub(super) const CLAIMS: [HeaderName; 11] = [
+pub(super) const CLAIMS: [HeaderName; 12] = [
     FORWARDED,
     X_FORWARDED_FOR,
     X_FORWARDED_PROTO,
@@ -40,6 +40,7 @@ pub(super) const CLAIMS: [HeaderName; 11] = [
     HeaderName::from_static("x-forwarded-port"),
     HeaderName::from_static("x-forwarded-prefix"),
     HeaderName::from_static("x-forwarded-scheme"),
+    HeaderName::from_static("x-forwarded-server"),
     HeaderName::from_static("x-forwarded-ssl"),
     HeaderName::from_static("x-client-ip"),
     HeaderName::from_static("true-client-ip"),
@@ -88,11 +89,15 @@ pub(super) fn set_client_certificate(
 }
 
 /// Fields by which a client may name another path, host or method than its request has.
-pub(super) const REWRITES: [HeaderName; 11] = [
+pub(super) const REWRITES: [HeaderName; 15] = [
     HeaderName::from_static("x-original-url"),
     HeaderName::from_static("x-original-uri"),
     HeaderName::from_static("x-original-host"),
     HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-http-destinationurl"),
+    HeaderName::from_static("x-http-path-override"),
+    HeaderName::from_static("x-envoy-original-path"),
+    HeaderName::from_static("x-waws-unencoded-url"),
     HeaderName::from_static("x-override-url"),
     HeaderName::from_static("x-forwarded-path"),
     HeaderName::from_static("x-forwarded-uri"),
