@@ -12,6 +12,7 @@
 #[macro_use]
 mod output;
 
+mod allocator;
 mod check;
 mod cli;
 mod completions;
@@ -132,7 +133,12 @@ fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
 /// The same on this thread alone, for servers. The workers of a server have threads of their own; a single one is this thread, where
 /// tasks take turns, so that an endpoint sends what several of them have written at once.
 fn on_this_thread(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    run_in(tokio::runtime::Builder::new_current_thread(), work)
+    run_in(tokio::runtime::Builder::new_current_thread(), async {
+        tokio::select! {
+            done = work => done,
+            never = allocator::give_back() => match never {},
+        }
+    })
 }
 
 fn run_in(
