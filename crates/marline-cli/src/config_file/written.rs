@@ -68,7 +68,7 @@ impl WrittenTable {
     ///
     /// # Errors
     /// The text is not valid TOML, or a key occurs twice: with file and line.
-    pub(super) fn read(file: &str, text: &str) -> Result<Self, String> {
+    pub(crate) fn read(file: &str, text: &str) -> Result<Self, String> {
         let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
             let span = error.span().unwrap_or_default();
@@ -142,7 +142,7 @@ impl WrittenTable {
     ///
     /// # Errors
     /// A key is unknown: with file, line, and the known keys.
-    pub(super) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
+    pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
         let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
         match self.entries.iter().find(|(key, _)| !is_known(key)) {
             None => Ok(()),

@@ -1,6 +1,7 @@
 //! `marline tunnel`.
 
 mod down;
+mod keys;
 mod peer;
 mod serve;
 mod token;

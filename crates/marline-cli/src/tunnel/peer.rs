@@ -9,6 +9,7 @@ use marline_http::client::{ClientConfig, Trust};
 use marline_http::read_regular_file;
 use marline_tunnel::client::OpenError;
 
+use super::keys::TunnelFile;
 use crate::failure::{Failure, advice};
 use crate::transport::TransportFlags;
 
@@ -22,7 +23,7 @@ const TOKEN: &str = "MARLINE_TUNNEL_TOKEN";
 pub(super) struct Peer {
     /// The server [port: 4433]
     #[arg(value_name = "HOST[:PORT]", value_parser = server)]
-    host: String,
+    host: Option<String>,
 
     /// The file of the token [default: the token in $MARLINE_TUNNEL_TOKEN]
     #[arg(long, value_name = "FILE")]
@@ -52,8 +53,27 @@ fn server(text: &str) -> Result<String, String> {
 }
 
 impl Peer {
-    pub(super) fn host(&self) -> &str {
-        &self.host
+    /// The server, as the user has written it.
+    pub(super) fn host(&self) -> Result<String, Failure> {
+        let missing = || Failure::Usage("the server is missing; give HOST or HOST:PORT".to_owned());
+        self.host.clone().ok_or_else(missing)
+    }
+
+    /// Takes over from a file what the flags leave open.
+    pub(super) fn complete(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+        if self.host.is_none() {
+            self.host = file.one("server", server)?;
+        }
+        if self.token_file.is_none() {
+            self.token_file = file.token_file();
+        }
+        if self.cacert.is_none() && !self.insecure {
+            self.cacert = file.cacert();
+        }
+        if self.path.is_empty() {
+            self.path = file.several("path", str::parse)?;
+        }
+        Ok(())
     }
 
     /// The settings of connections to it.

@@ -52,7 +52,7 @@ fn local(text: &str) -> Result<SocketAddr, String> {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let config = ForwardConfig {
-        host: arguments.peer.host().to_owned(),
+        host: arguments.peer.host()?,
         default_port: PORT,
         token: arguments.peer.token()?,
         target: arguments.to.clone(),

@@ -1,9 +1,10 @@
 //! `marline tunnel up`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use marline_http::server::raise_open_file_limit;
 use marline_tunnel::client::{DnsChoice, Report, UpConfig, UpError, up};
 use marline_tunnel::counters::{Counters, Dropped};
@@ -11,6 +12,7 @@ use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::keys::TunnelFile;
 use super::peer::{Peer, refusal_advice};
 use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
 use crate::failure::{Failure, advice, print_message};
@@ -31,6 +33,10 @@ use crate::transport::TransportFlags;
 pub(crate) struct Arguments {
     #[command(flatten)]
     peer: Peer,
+
+    /// Read settings from FILE (TOML), which flags override
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
     /// Send only packets to these addresses through the tunnel; repeatable
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
@@ -65,7 +71,32 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
         .map_err(|_| "not a network".to_owned())
 }
 
+impl Arguments {
+    /// These, with what they leave open from the file that they name.
+    fn complete(mut self) -> Result<Self, Failure> {
+        let Some(path) = &self.config else {
+            return Ok(self);
+        };
+        let file = TunnelFile::read(path)?;
+        self.peer.complete(&file)?;
+        if self.split.is_empty() {
+            self.split = file.several("split", network)?;
+        }
+        if self.dns.is_empty() {
+            self.dns = file.several("dns", resolver)?;
+        }
+        if self.tcp.is_none() {
+            self.tcp = file.one("tcp", |text| Tcp::from_str(text, false))?;
+        }
+        if self.device.is_none() {
+            self.device = file.one("device", device_name)?;
+        }
+        Ok(self)
+    }
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let arguments = arguments.complete()?;
     // Each connection that is split has a socket.
     raise_open_file_limit();
     let config = config(&arguments)?;
@@ -92,7 +123,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 
 fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
     Ok(UpConfig {
-        host: arguments.peer.host().to_owned(),
+        host: arguments.peer.host()?,
         default_port: PORT,
         token: arguments.peer.token()?,
         device: arguments.device.clone().unwrap_or(CLIENT_DEVICE.to_owned()),

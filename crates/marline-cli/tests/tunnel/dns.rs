@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 
 use crate::network::HOST;
-use crate::programs::{Program, run_with_etc};
+use crate::programs::{Program, run_with_etc, text};
 use crate::traffic::{self, serve_sources};
 use crate::{AGAIN, Setting, UP, until};
 
@@ -115,7 +115,9 @@ fn names_resolve_through_the_tunnel_and_nowhere_beside_it() {
     assert!(messages.contains("the resolvers"), "{messages}");
     assert_eq!(resolv_conf(&etc), BEFORE);
 
-    for more in [["--dns", "none"], ["--split", "10.3.0.0/24"]] {
+    let config = setting.path("tunnel.toml");
+    fs::write(&config, "split = \"10.3.0.0/24\"\ntcp = \"packets\"\n").unwrap();
+    for more in [["--dns", "none"], ["--config", text(&config)]] {
         let mut client = setting.start_resolving(&etc, device, &more);
         assert_eq!(resolv_conf(&etc), BEFORE);
         let source = traffic::source(&network.client, HOST[0]);
