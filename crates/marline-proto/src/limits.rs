@@ -108,6 +108,10 @@ pub(crate) const REQUEST_COPY: usize = 1000;
 /// More losses may be due to a full queue, which copies would fill again.
 pub(crate) const MAX_DUPLICATES: usize = 4;
 
+/// Maximum number of STREAM frames found lost late, the latest ones, whose retransmissions two paths carry. A queue that
+/// overflows loses more at once, and copies of all would fill the other path.
+pub(crate) const MAX_LATE_LOSSES: usize = 16;
+
 /// Maximum size of a Handshake packet that a client repeats with its first application data, in bytes: a Finished
 /// message fits, certificates do not.
 pub(crate) const FINISHED_COPY: usize = 256;

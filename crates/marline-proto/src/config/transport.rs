@@ -59,7 +59,7 @@ pub struct TransportConfig {
     /// Client: whether a short first request is sent again a quarter of a round trip later; requires
     /// [`Self::handshake_retransmission`].
     pub request_copy: bool,
-    /// With one path: whether retransmitted data is sent twice, up to four frames, if nothing else waits.
+    /// Whether retransmitted data is sent twice, up to four frames, if nothing else waits.
     pub tail_duplication: bool,
     /// Client: whether the round-trip time of the last connection to a server replaces
     /// [`Self::initial_rtt`], for ten minutes.
@@ -267,7 +267,7 @@ impl TransportConfig {
             request_copy: Domain::SWITCH,
             "Whether a client's first request, if it is short, is sent again a quarter of a round trip later; requires handshake_retransmission"
         ),
-        field!(tail_duplication (formerly "tail_copies"): Domain::SWITCH, "Whether retransmitted data is sent twice if nothing else waits, with one path"),
+        field!(tail_duplication (formerly "tail_copies"): Domain::SWITCH, "Whether retransmitted data is sent twice if nothing else waits"),
         field!(
             remember_rtt: Domain::SWITCH,
             "Whether a client assumes the round-trip time of its last connection to the server until the first sample"

@@ -136,6 +136,13 @@ impl Connection {
         for event in &self.resolved.events {
             path.member.on_congestion(event);
         }
+        if id == SpaceId::Data && path.has_long_queue() {
+            for token in &self.resolved.tokens {
+                if let ResolvedToken::Lost(token) = token {
+                    self.sending.on_lost_late(token);
+                }
+            }
+        }
         self.process_tokens(id);
         if self.paths[at].recovery.in_flight() == 0 {
             self.resolved.shrink();

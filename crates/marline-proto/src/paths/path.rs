@@ -169,6 +169,13 @@ impl Path {
         self.is_open() && self.recovery.pto_count() == 0 && !self.liveness.is_suspected()
     }
 
+    /// Whether its latest round trip took as long in queues as on the empty path. Only a rate-based controller keeps queues
+    /// so short that this is unusual.
+    pub(crate) fn has_long_queue(&self) -> bool {
+        let rtt = self.recovery.rtt();
+        self.recovery.controller().is_rate_based() && rtt.latest() > rtt.min() * 2
+    }
+
     /// Abandons the path: nothing more is sent on it.
     pub(super) fn abandon(&mut self) {
         self.stage = Stage::Abandoned { until: None };

@@ -9,7 +9,9 @@
 //! | the path that carries it | `paths` |
 //! | data in flight on a slow path that a faster one sends again | `reinject` |
 //! | retransmitted data at the end of a transfer, sent twice | `tail_duplication` |
+//! | retransmitted data whose loss was found late, sent on two paths | `late_losses` |
 
+mod late_losses;
 mod paths;
 mod reinject;
 mod streams;
@@ -131,10 +133,19 @@ impl Sending {
         self.duplication.on_lost(token);
     }
 
+    /// A frame was lost on a path whose queue takes longer than the path itself: with several paths, two carry its
+    /// retransmission.
+    pub(crate) fn on_lost_late(&mut self, token: &Token) {
+        if let Some(planner) = &mut self.paths {
+            planner.late_losses.on_lost(token);
+        }
+    }
+
     /// If all due data is sent: makes the latest retransmitted data due once more, unless it is acknowledged.
     /// Returns whether there is any.
     pub(crate) fn copy_repeats(&mut self, content: &mut Content<'_>) -> bool {
-        if self.duplication.is_empty() || !content.paths.is_single() || self.ready().is_some() {
+        let is_queued = || content.paths.iter().any(|path| !path.queue.is_empty());
+        if self.duplication.is_empty() || self.ready().is_some() || is_queued() {
             return false;
         }
         for segment in self.duplication.drain() {

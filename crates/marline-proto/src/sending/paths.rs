@@ -7,6 +7,7 @@
 use marline_wire::{PathId, StreamId};
 
 use super::Content;
+use super::late_losses::LateLosses;
 use super::reinject::Reinjector;
 use super::streams::StreamPlanner;
 use crate::config::MultipathConfig;
@@ -23,6 +24,7 @@ const STREAMS_COMPARED: usize = 32;
 pub(super) struct PathPlanner {
     scheduler: Box<dyn PathScheduler>,
     reinjection: Option<Reinjection>,
+    pub(super) late_losses: LateLosses,
     input: SchedulerInput,
 }
 
@@ -41,6 +43,7 @@ impl PathPlanner {
         Self {
             scheduler: (config.scheduler)(),
             reinjection: config.reinjection.map(Reinjection::new),
+            late_losses: LateLosses::default(),
             input: SchedulerInput::default(),
         }
     }
@@ -127,8 +130,27 @@ impl PathPlanner {
         content.streams.set_path(stream, id);
         if copies {
             self.copy_elsewhere(&segment, id, content);
+        } else if self.late_losses.take(&segment) {
+            self.copy_late_loss(&segment, id, content);
         }
         true
+    }
+
+    /// Queues a copy of the retransmission of what was found lost late on the path other than `id` where it arrives first. There
+    /// are no more copies than such losses, so that the budget of reinjection, which a path that fades uses up, does not apply.
+    fn copy_late_loss(&self, segment: &Segment, id: PathId, content: &mut Content<'_>) {
+        if self.reinjection.is_none() {
+            return;
+        }
+        let others = self.input.paths.iter();
+        let others = others.filter(|view| view.id != id && view.smoothed_rtt.is_some());
+        let first = others.min_by(|a, b| a.arrival().total_cmp(&b.arrival()));
+        let Some(to) = first.and_then(|view| content.paths.by_id(view.id)) else {
+            return;
+        };
+        if let Some(copy) = content.streams.take_copy(segment) {
+            content.paths[to].queue.push_copy(copy);
+        }
     }
 
     /// Queues copies of a segment on the paths other than `id` that are not full.

@@ -153,3 +153,27 @@ fn reinjection_changes_nothing_on_a_single_path() {
     };
     assert_eq!(run(None), run(Some(EAGER)));
 }
+
+/// The time of a download of eight packets over two paths that lose the server's datagrams whose numbers, from 1, are in `lost`.
+fn eight_packets_without(lost: &'static [u64], tail_duplication: bool) -> Duration {
+    let mut transport = TransportConfig {
+        tail_duplication,
+        ..reinjecting(scheduler("lrf"), None)
+    };
+    transport.mtu.discover = false;
+    let mut several = Several::two_of(transport, Conditions::GOOD);
+    let mut number = 0;
+    several.pair.network.filter = Some(Box::new(move |direction, _| {
+        number += u64::from(direction == Direction::ToClient);
+        direction == Direction::ToClient && lost.contains(&number)
+    }));
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(8 * 1150))
+}
+
+#[test]
+fn the_loss_of_a_repeat_at_the_end_costs_no_time_with_two_paths_either() {
+    let once = eight_packets_without(&[2], true);
+    assert_eq!(eight_packets_without(&[2, 9], true), once);
+    assert!(eight_packets_without(&[2, 9], false) > once);
+}
