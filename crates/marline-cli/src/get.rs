@@ -52,9 +52,13 @@ const PARALLEL: usize = 2;
 /// The default number of connections of a bundle.
 const BUNDLE: usize = 3;
 
-/// The default size from which a bundle splits an object. Smaller objects arrive within the first round
-/// trips of slow start, where a second request costs as much time as it saves.
+/// The default size from which a bundle splits an object if its connections may take several paths. Smaller objects arrive within
+/// the first round trips of slow start, where a second request costs as much time as it saves.
 const BUNDLE_SPLIT: u64 = 256 << 10;
+
+/// The same over one path, where the connections have the share of one: only the flow control credit of a connection can limit it,
+/// and up to this size an object fits into that.
+const BUNDLE_SPLIT_ON_ONE_PATH: u64 = 16 << 20;
 
 /// Fetches what each of `lines`, which `--next` separates, asks for.
 pub(crate) async fn run(mut lines: Vec<Arguments>) -> Result<(), Failure> {

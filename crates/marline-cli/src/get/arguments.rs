@@ -217,7 +217,7 @@ pub(crate) struct Arguments {
     pub(super) connections: Option<u16>,
 
     /// Fetch a file larger than BYTES in ranges over all connections; needs --connections and -o
-    /// [default: 262144 with --bundle]
+    /// [default: 16777216 with --bundle, 262144 with --own-sockets too]
     #[arg(
         long,
         value_name = "BYTES",

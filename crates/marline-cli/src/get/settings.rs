@@ -8,7 +8,7 @@ use marline_http::client::{Assignment, ClientConfig, FetchOptions, HttpVersion, 
 use marline_http::tcp::TcpProtocol;
 
 use super::arguments::{Arguments, Version};
-use super::{BUNDLE, BUNDLE_SPLIT, explain};
+use super::{BUNDLE, BUNDLE_SPLIT, BUNDLE_SPLIT_ON_ONE_PATH, explain};
 use crate::failure::{Failure, print_message};
 
 /// The options of the fetch, if the flags are consistent.
@@ -79,9 +79,13 @@ pub(super) fn options(arguments: &Arguments, urls: usize) -> Result<FetchOptions
         "--bundle splits an object over connections, which needs a file; give one with -o FILE"
             .to_owned()
     } else {
+        let usual = match arguments.own_sockets {
+            true => BUNDLE_SPLIT,
+            false => BUNDLE_SPLIT_ON_ONE_PATH,
+        };
         return Ok(FetchOptions {
             connections,
-            split: options.split.or(NonZeroU64::new(BUNDLE_SPLIT)),
+            split: options.split.or(NonZeroU64::new(usual)),
             ..options
         });
     };

@@ -333,7 +333,8 @@ fn a_bundle_splits_large_objects_over_its_connections() {
         let (small, url) = (server.url("a.txt"), server.url("large"));
         for ranges in ["auto", "equal", "handed"] {
             let get = ["get", &url, "--insecure", "-o", text(&file), "--bundle"];
-            let output = run(&[&get[..], &["--ranges", ranges, "--json"]].concat());
+            let split = ["--split", "262144", "--ranges", ranges, "--json"];
+            let output = run(&[&get[..], &split].concat());
             assert!(output.status.success(), "{output:?}");
             assert!(fs::read(&file).unwrap() == large, "{ranges}");
             let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -349,6 +350,21 @@ fn a_bundle_splits_large_objects_over_its_connections() {
                 !coordinated,
                 "{printed}"
             );
+        }
+        // Over one path ranges gain nothing unless the credit of a connection is too small for the object.
+        for (own_sockets, connections) in [(&[][..], 1), (&["--own-sockets"], 3)] {
+            let get = [
+                "get",
+                &url,
+                "--insecure",
+                "-o",
+                text(&file),
+                "--bundle",
+                "--json",
+            ];
+            let report = run(&[&get[..], own_sockets].concat()).stdout;
+            let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+            assert_eq!(report["connections"].as_array().unwrap().len(), connections);
         }
         let get = ["get", &small, "--insecure", "-o", text(&file), "--bundle"];
         assert!(run(&get).status.success());

@@ -65,6 +65,8 @@ pub struct Check {
 pub enum Claim {
     /// Each is above 0, and at least this many percent.
     AtLeastPercent(f64),
+    /// At least half of them are above 0, and at least this many percent: the median is.
+    MedianAtLeastPercent(f64),
     /// At least this share of them, above 0 and up to 1, reaches the published improvement.
     ReachesPublishedIn(f64),
     /// At least this share of them, above 0 and up to 1, is above 0.
@@ -95,7 +97,9 @@ impl Claim {
     /// other variant, or that in the other pair.
     pub fn is_met(self, improvement: f64, measure: Option<f64>) -> bool {
         match self {
-            Self::AtLeastPercent(least) => improvement > 0.0 && improvement >= least,
+            Self::AtLeastPercent(least) | Self::MedianAtLeastPercent(least) => {
+                improvement > 0.0 && improvement >= least
+            }
             Self::ReachesPublishedIn(_) => measure.is_some_and(|other| improvement >= other),
             Self::KeepsPartOfGain(part) => measure.is_some_and(|other| improvement >= part * other),
             Self::BetterIn(_) => improvement > 0.0,
@@ -115,7 +119,7 @@ impl Claim {
         };
         match self {
             Self::ReachesPublishedIn(part) | Self::BetterIn(part) => in_part(part),
-            Self::IdealRatioAtMost(_) => in_part(HALF),
+            Self::MedianAtLeastPercent(_) | Self::IdealRatioAtMost(_) => in_part(HALF),
             Self::AtLeastPercent(_)
             | Self::NeverWorseThanPercent(_)
             | Self::KeepsPartOfGain(_)

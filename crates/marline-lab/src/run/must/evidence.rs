@@ -58,10 +58,14 @@ impl Evidence {
             (_, Some(None)) | (Claim::RanksAs | Claim::KeepsPartOfGain(_), None) => {
                 return Self::NONE;
             }
-            (Claim::AtLeastPercent(least), _) if least > 0.0 => {
+            (Claim::AtLeastPercent(least) | Claim::MedianAtLeastPercent(least), _)
+                if least > 0.0 =>
+            {
                 (measured.above(least), Bound::Included)
             }
-            (Claim::AtLeastPercent(_) | Claim::BetterIn(_), _) => (measured, Bound::Excluded),
+            (Claim::AtLeastPercent(_) | Claim::MedianAtLeastPercent(_) | Claim::BetterIn(_), _) => {
+                (measured, Bound::Excluded)
+            }
             (Claim::ReachesPublishedIn(_), _) => match result.published_percent {
                 Some(published) => (measured.above(published), Bound::Included),
                 None => return Self::NONE,

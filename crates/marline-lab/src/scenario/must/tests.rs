@@ -112,6 +112,9 @@ fn claims_apply_to_measured_improvements() {
     assert!(better.is_met(0.1, None) && !better.is_met(0.0, None) && !better.is_met(-0.1, None));
     let much = Claim::AtLeastPercent(5.0);
     assert!(much.is_met(5.0, None) && !much.is_met(4.9, None));
+    let median = Claim::MedianAtLeastPercent(5.0);
+    assert!(median.is_met(5.0, None) && !median.is_met(4.9, None));
+    assert_eq!((median.needed(31), much.needed(31)), (16, 31));
     let near = Claim::NeverWorseThanPercent(3.0);
     assert!(near.is_met(-3.0, None) && !near.is_met(-3.1, None));
     let most = Claim::BetterIn(0.7);

@@ -44,8 +44,8 @@ pub(in crate::scenario) enum Filter {
 }
 
 /// The keys of claims.
-const CLAIMS: &str = "at_least_percent, reaches_published_in, better_in, never_worse_than_percent, \
-                      keeps_part_of_gain, ranks_as, ideal_ratio_at_most, reaches_value";
+const CLAIMS: &str = "at_least_percent, median_at_least_percent, reaches_published_in, better_in, \
+                      never_worse_than_percent, keeps_part_of_gain, ranks_as, ideal_ratio_at_most, reaches_value";
 
 pub(super) fn read_musts<'n>(
     nodes: impl Iterator<Item = &'n Node>,
@@ -265,6 +265,7 @@ fn read_order_of(
 /// The claim, if any.
 fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let at_least = reader.get("at_least_percent");
+    let median = reader.get("median_at_least_percent");
     let reaches = reader.get("reaches_published_in");
     let better = reader.get("better_in");
     let worse = reader.get("never_worse_than_percent");
@@ -273,14 +274,16 @@ fn read_claim(reader: &mut Reader<'_>) -> Result<Option<Claim>, Problem> {
     let ideal = reader.get("ideal_ratio_at_most");
     let value = reader.get("reaches_value");
     let mut claims = Vec::new();
+    let gain = |node: &Node| match node.number()? {
+        percent if (0.0..100.0).contains(&percent) => Ok(percent),
+        _ => Err(node
+            .problem("this must be from 0 to below 100; never_worse_than_percent allows a loss")),
+    };
     if let Some(node) = at_least {
-        let percent = node.number()?;
-        if !(0.0..100.0).contains(&percent) {
-            return Err(node.problem(
-                "this must be from 0 to below 100; never_worse_than_percent allows a loss",
-            ));
-        }
-        claims.push((node, Claim::AtLeastPercent(percent)));
+        claims.push((node, Claim::AtLeastPercent(gain(node)?)));
+    }
+    if let Some(node) = median {
+        claims.push((node, Claim::MedianAtLeastPercent(gain(node)?)));
     }
     let part = |node: &Node| match node.number()? {
         part if part > 0.0 && part <= 1.0 => Ok(part),
