@@ -92,9 +92,13 @@ def build(architecture: str) -> Path:
     """The binary, linked statically with musl."""
     say(f"building for {architecture}")
     path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    # Rust's own linker, as zig's takes neither argument: functions that are the same are kept once, and the addresses
+    # that are set at the start are packed.
+    os.environ[f"CARGO_TARGET_{target(architecture).upper().replace('-', '_')}_LINKER"] = "rust-lld"
     run(
-        *(ENVIRONMENT / "bin" / "cargo-zigbuild", "zigbuild", "--locked", "--profile", "dist"),
+        *(ENVIRONMENT / "bin" / "cargo-zigbuild", "rustc", "--locked", "--profile", "dist"),
         *("--package", "marline-cli", "--bin", "marline", "--target", target(architecture)),
+        *("--", "-C", "link-arg=--icf=all", "-C", "link-arg=--pack-dyn-relocs=relr", "-C", "link-arg=--strip-all"),
         PATH=path,
     )
     binary = ROOT / "target" / target(architecture) / "dist" / "marline"
