@@ -8,6 +8,7 @@ mod files;
 mod http;
 mod http3;
 mod scripts;
+mod tunnel;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -220,6 +221,8 @@ fn seeds() -> Seeds {
     files::qlogs(&mut seeds);
     files::server_configs(&mut seeds);
     files::scenarios(&mut seeds);
+    tunnel::capsules(&mut seeds);
+    tunnel::packets(&mut seeds);
     seeds
 }
 
@@ -537,7 +540,8 @@ fn every_seed_passes_its_target() {
             "history" => check_record(&bytes[4..]),
             // Their code is in fuzz/fuzz_targets or other crates; `make fuzz` starts with these seeds.
             "paths" | "http3_request" | "http3_connection" | "tcp_request" | "http_client"
-            | "range_request" | "qlog" | "server_config" | "scenario" => {}
+            | "range_request" | "qlog" | "server_config" | "scenario" | "tunnel_capsules"
+            | "tunnel_packet" => {}
             other => panic!("no target: {other}"),
         }
     }

@@ -299,7 +299,7 @@ fn mistakes_are_explained() {
         (
             "at_least_percent = 0",
             "at_least = 0",
-            "[must] at_least: unknown key \"at_least\"; did you mean at_least_percent or published_at_least_percent?",
+            "[must] at_least: unknown key \"at_least\"; did you mean at_least_percent, median_at_least_percent or published_at_least_percent?",
         ),
         (
             "'1c'",
