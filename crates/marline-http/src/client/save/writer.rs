@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, spawn, spawn_blocking};
 
 use super::ClientError;
 use crate::limits;
@@ -23,12 +23,12 @@ pub(in crate::client) trait Output: Send + 'static {
     fn take(&mut self, part: Self::Part) -> Result<(), ClientError>;
 }
 
-/// Passes parts to an output. With tokio, that is on a thread which may block, so that a pipe that nobody reads or a slow disk stops
+/// Passes parts to an output. With tokio, that is on threads which may block, so that a pipe that nobody reads or a slow disk stops
 /// neither other tasks nor timers. Other runtimes have no such threads, and write in the task.
 ///
 /// When it is dropped, parts that are not written may still be.
 pub(in crate::client) enum Writer<O: Output> {
-    Thread {
+    Threads {
         parts: mpsc::Sender<O::Part>,
         written: JoinHandle<Result<O, ClientError>>,
     },
@@ -41,13 +41,19 @@ impl<O: Output> Writer<O> {
             return Self::Here(Mutex::new(output));
         }
         let (parts, mut queue) = mpsc::channel(limits::QUEUED_PARTS);
-        let written = spawn_blocking(move || {
-            while let Some(part) = queue.blocking_recv() {
-                output.take(part)?;
+        let written = spawn(async move {
+            let mut arrived = Vec::new();
+            while queue.recv_many(&mut arrived, limits::QUEUED_PARTS).await > 0 {
+                // A thread for what has arrived: one that waited for more would be taken as long as the download takes.
+                let writing = spawn_blocking(move || {
+                    arrived.drain(..).try_for_each(|part| output.take(part))?;
+                    Ok((output, arrived))
+                });
+                (output, arrived) = unless_panicked(writing.await)?;
             }
             Ok(output)
         });
-        Self::Thread { parts, written }
+        Self::Threads { parts, written }
     }
 
     /// Passes `part` on, and waits while many are not written.
@@ -56,7 +62,7 @@ impl<O: Output> Writer<O> {
     /// It cannot be written, nor can others. [`end`](Self::end) has the reason.
     pub(in crate::client) async fn write(&self, part: O::Part) -> Result<(), ClientError> {
         match self {
-            Self::Thread { parts, .. } => {
+            Self::Threads { parts, .. } => {
                 let sent = parts.send(part).await;
                 sent.map_err(|_| ClientError::Output(io::ErrorKind::BrokenPipe.into()))
             }
@@ -73,15 +79,20 @@ impl<O: Output> Writer<O> {
     /// One could not be written.
     pub(in crate::client) async fn end(self) -> Result<O, ClientError> {
         match self {
-            Self::Thread { parts, written } => {
+            Self::Threads { parts, written } => {
                 drop(parts);
-                match written.await {
-                    Ok(output) => output,
-                    Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-                    Err(error) => Err(ClientError::Output(io::Error::other(error))),
-                }
+                unless_panicked(written.await)
             }
             Self::Here(output) => Ok(output.into_inner().unwrap_or_else(PoisonError::into_inner)),
         }
+    }
+}
+
+/// The result of a task, whose panic is one of the task that waits.
+fn unless_panicked<T>(ended: Result<Result<T, ClientError>, JoinError>) -> Result<T, ClientError> {
+    match ended {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+        Err(error) => Err(ClientError::Output(io::Error::other(error))),
     }
 }
