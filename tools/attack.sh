@@ -8,7 +8,7 @@
 # | --- | --- |
 # | 64 connections of HTTP/3 with 256 requests each, read by nobody, with small windows | the server buffers tens of MiB, and gives them back |
 # | 8 connections of HTTP/2 with 256 requests each, read by nobody | the same |
-# | floods of PING and SETTINGS from many connections | each is closed, and others are served |
+# | floods of PING and SETTINGS from many connections | each is closed with ENHANCE_YOUR_CALM, and others are served |
 # | 200 responses over HTTP/2 that nobody reads, on connections that send PING | each is cancelled, and its connection ends |
 # | 240 responses of `marline proxy` over HTTP/2 and HTTP/3, read by nobody | 128 MiB at most are held for them, and given back |
 # | 1,280 slow POSTs of 20 networks, for the 512 places of an application | a client of another network is answered each time |

@@ -4,28 +4,10 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use marline_h3::capsule::{Capsule, CapsuleParser, CapsuleType, KnownCapsule};
-use marline_tunnel::address::{self, ADDRESS_ASSIGN, ADDRESS_REQUEST, MAX_ADDRESSES_BYTES};
-use marline_tunnel::route::{self, MAX_RANGES_BYTES, ROUTE_ADVERTISEMENT};
-
-const KNOWN: &[KnownCapsule] = &[
-    KnownCapsule {
-        kind: CapsuleType::DATAGRAM,
-        max_length: 1500,
-    },
-    KnownCapsule {
-        kind: ADDRESS_ASSIGN,
-        max_length: MAX_ADDRESSES_BYTES,
-    },
-    KnownCapsule {
-        kind: ADDRESS_REQUEST,
-        max_length: MAX_ADDRESSES_BYTES,
-    },
-    KnownCapsule {
-        kind: ROUTE_ADVERTISEMENT,
-        max_length: MAX_RANGES_BYTES,
-    },
-];
+use marline_h3::capsule::Capsule;
+use marline_tunnel::address::{self, ADDRESS_ASSIGN, ADDRESS_REQUEST};
+use marline_tunnel::capsule_parser;
+use marline_tunnel::route::{self, ROUTE_ADVERTISEMENT};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&size, content)) = input.split_first() else {
@@ -40,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
 
 /// The capsules of content that comes in pieces of `size` bytes, until one is malformed.
 fn read(content: &[u8], size: usize) -> Vec<Capsule> {
-    let mut parser = CapsuleParser::new(KNOWN);
+    let mut parser = capsule_parser();
     let mut capsules = Vec::new();
     for piece in content.chunks(size) {
         parser.push(Bytes::copy_from_slice(piece));

@@ -58,3 +58,5 @@ pub mod tokens;
 pub mod udp;
 
 pub use ipnet;
+#[cfg(target_os = "linux")]
+pub use link::capsule_parser;

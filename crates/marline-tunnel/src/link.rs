@@ -63,8 +63,8 @@ const KNOWN: &[KnownCapsule] = &[
     },
 ];
 
-/// A parser of the capsules of CONNECT-IP.
-pub(crate) fn capsule_parser() -> CapsuleParser {
+/// A parser of the capsules of CONNECT-IP, each up to the size that a tunnel takes.
+pub fn capsule_parser() -> CapsuleParser {
     CapsuleParser::new(KNOWN)
 }
 

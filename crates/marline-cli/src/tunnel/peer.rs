@@ -128,7 +128,7 @@ impl Peer {
     }
 }
 
-/// What to do about a request that is refused.
+/// Advice for whoever made a request that is refused.
 pub(super) fn refusal_advice(error: &OpenError) -> Option<Cow<'static, str>> {
     match error {
         OpenError::Client(error) => Some(advice(error)),

@@ -146,16 +146,13 @@ async fn ping_and_settings_floods() {
     }
     let visitor = server.connect(HttpVersion::Http2).await;
     assert_eq!(visitor.get("/", &[]).await.1, b"content");
-    let (mut most, mut closed) = (0, 0);
+    let mut most = 0;
     for flood in floods {
         let flood = tokio::time::timeout(LIMIT, flood).await.unwrap().unwrap();
-        assert!(flood.sent < 100_000, "it is closed");
+        assert!(flood.received.ends_with(CALM));
         most = most.max(flood.sent * 100);
-        // Clients that send more than is read from a closed connection lose the last frame by a reset.
-        closed += usize::from(flood.received.ends_with(CALM));
     }
-    println!("a flood ends after {most} frames at most, {closed} of 50 with GOAWAY");
-    assert!(closed > 0);
+    println!("a flood ends after {most} frames at most");
 }
 
 /// Responses that nobody reads, on connections that send PING all the time: each is cancelled, and its connection ends.

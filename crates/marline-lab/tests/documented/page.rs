@@ -19,7 +19,7 @@ const END_OF_COMMENT: &str = "-->\n";
 const VALUE: &str = "{{value ";
 const END_OF_VALUE: &str = " }}";
 
-/// What stands before a typed table: the program that printed it, or that it names settings. Pages do not have it.
+/// Marks before a typed table: the program that printed it, or that it names settings. Pages do not have them.
 pub(crate) const MARKS: [&str; 2] = ["<!-- printed by: ", "<!-- settings -->"];
 
 /// A block of results that a page declares.

@@ -1,6 +1,6 @@
 //! Losses that were found late, behind a long queue.
 //!
-//! What follows on all paths waits for such a retransmission, and one more loss, or the same queue, makes it wait once more.
+//! Later data of all paths waits for such a retransmission, and one more loss, or the same queue, makes it wait once more.
 //! So two paths carry it.
 
 use std::collections::VecDeque;

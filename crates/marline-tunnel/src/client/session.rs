@@ -296,7 +296,7 @@ impl Drop for Session {
     }
 }
 
-/// What a request asks for.
+/// The tunnel that a request asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     /// The protocol of extended CONNECT.
