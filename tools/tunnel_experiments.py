@@ -35,7 +35,7 @@ HAND_OVER_SECONDS = 10
 CALL_INTERVAL = 0.02
 CALL_BYTES = 160
 LOSSES = [0, 1, 2, 3]
-SYSTEMS = ["plain", "mptcp", "wireguard", "packets", "streams", "streams-wifi"]
+SYSTEMS = ["plain", "mptcp", "wireguard", "packets", "packets-wifi", "streams", "streams-wifi"]
 # The controller of TCP does not see the losses where the tunnel splits connections.
 CONTROLLERS = {"streams-wifi": ["cubic"]}
 # Bytes of a packet of 1500 that are content of TCP with timestamps.
@@ -215,7 +215,7 @@ def guest(cell, arguments):
     elif system == "wireguard":
         wireguard(arguments.wireguard, work)
     elif system != "plain":
-        paths = ["path0"] if system == "streams-wifi" else ["path0", "path1"]
+        paths = ["path0"] if system.endswith("-wifi") else ["path0", "path1"]
         tunnel(arguments.marline, work, paths, system.split("-")[0])
     for namespace in ("c", "h"):
         sh(f"ip netns exec {namespace} sysctl -qw net.ipv4.tcp_congestion_control={cell.get('cc', 'cubic')}")
@@ -352,6 +352,7 @@ TITLES = {
     "mptcp": "MPTCP",
     "wireguard": "wireguard-go, Wi-Fi",
     "packets": "tunnel, packets",
+    "packets-wifi": "tunnel, packets, Wi-Fi alone",
     "streams-wifi": "tunnel, streams, Wi-Fi alone",
     "streams": "tunnel, streams",
 }
@@ -360,6 +361,7 @@ COLOURS = {
     "mptcp": "#b8860b",
     "wireguard": "#6a5acd",
     "packets": "#5f9ea0",
+    "packets-wifi": "#a9c9ca",
     "streams-wifi": "#7fb77e",
     "streams": "#2e7d32",
 }

@@ -1,8 +1,8 @@
-//! Packets that are sent on two paths, for what is small and urgent.
+//! Packets that are sent on two paths, for what is small and urgent; and filler, which finds the rate of a path.
 //!
 //! Each end announces by the field [`COPIES`] that it takes datagrams of the context [`CONTEXT`]: a sequence number of 32 bits in
 //! network byte order, and a packet. Peers that do not announce it never get one. The receiver delivers the first datagram of each
-//! number.
+//! number, and nothing of the context [`FILLER`].
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -11,6 +11,10 @@ const COPIES: HeaderName = HeaderName::from_static("tunnel-copies");
 
 /// The context ID of the datagrams: an even one, which clients allocate (RFC 9298, section 4).
 const CONTEXT: u8 = 2;
+
+/// The context ID of datagrams whose content means nothing. Receivers drop what is of a context that they do not know, so that
+/// it needs no announcement; ends with a cap announce no copies, and get none of it either.
+pub(crate) const FILLER: u8 = 4;
 
 /// Bytes before the packet: the context ID, and the number.
 pub(crate) const OVERHEAD: usize = 5;

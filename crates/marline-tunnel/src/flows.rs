@@ -4,6 +4,9 @@
 //! Large ones share the rates of the paths: a path whose share would be clearly more takes one over. A flow moves only so that its
 //! next packet arrives after those before: at once to a slower path, or after a pause of its own (flowlet switching, Kandula et
 //! al., 2007), or after a pause that the table makes, of one flow at a time.
+//!
+//! The rate of a path that was never full is not known. Before a flow moves there that has its own path alone, filler is sent on the
+//! other path at the rate of the flow, which stays where it is: only if the path carries that much does the flow move.
 
 use std::time::Duration;
 
@@ -51,6 +54,16 @@ const JUDGED_AFTER: Duration = Duration::from_secs(3);
 
 /// The part of its rate that a flow keeps, at least, if its move was good.
 const KEPT: f64 = 0.9;
+
+/// The time for which filler is sent, in round trips: slow start doubles the rate in each.
+const TRIAL_ROUNDS: u32 = 8;
+
+/// The shortest and the longest time of a trial.
+const SHORTEST_TRIAL: Duration = Duration::from_millis(500);
+const LONGEST_TRIAL: Duration = Duration::from_secs(2);
+
+/// Bytes that wait for a path on trial: no filler is added to more.
+const FILLER_WAITING: u64 = 48_000;
 
 /// The longest pause that is made for a flow.
 const MAX_PAUSE: Duration = Duration::from_millis(300);
@@ -104,6 +117,8 @@ pub(crate) struct Choice {
     pub(crate) paused_until: Option<Time>,
     /// Whether the flow has little to carry.
     pub(crate) is_light: bool,
+    /// The path on which as many bytes of filler are sent.
+    pub(crate) filler: Option<PathId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +127,7 @@ struct Flow {
     path: PathId,
     moved_at: Time,
     latest: Time,
-    /// When the latest of its packets has arrived, by estimate.
+    /// When the latest of its packets arrives, by the latest estimate.
     arrives: Time,
     /// Bytes of this interval.
     bytes: u64,
@@ -183,6 +198,15 @@ struct Pause {
     until: Time,
 }
 
+/// Filler on a path whose rate is not known.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    path: PathId,
+    /// The flow that moves there if the path passes.
+    hash: u64,
+    until: Time,
+}
+
 /// The paths of flows: at most `SETS * WAYS` flows.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
@@ -190,15 +214,21 @@ pub(crate) struct FlowTable {
     usage: Vec<Usage>,
     interval_began: Time,
     pause: Option<Pause>,
+    /// Whether filler may be sent.
+    may_fill: bool,
+    trial: Option<Trial>,
 }
 
 impl FlowTable {
-    pub(crate) fn new() -> Self {
+    /// A table without flows; `may_fill` says whether paths are tried with filler, instead of with a flow.
+    pub(crate) fn new(may_fill: bool) -> Self {
         Self {
             sets: vec![[None; WAYS]; SETS],
             usage: Vec::new(),
             interval_began: Time::ZERO,
             pause: None,
+            may_fill,
+            trial: None,
         }
     }
 
@@ -214,8 +244,12 @@ impl FlowTable {
         let mut flow = self.take(now, packet.flow, fastest.id);
         let own = usable(candidates).find(|path| path.id == flow.path);
         let must_move = own.is_none();
+        let passed = self.end_trial(now, candidates);
+        let passed = passed.filter(|trial| trial.hash == flow.hash && !must_move);
+        let passed = passed.and_then(|trial| usable(candidates).find(|path| path.id == trial.path));
         let target = match own {
             Some(_) if candidates.len() == 1 => None,
+            _ if passed.is_some() => passed.copied(),
             Some(own) if flow.is_large() => self.share_elsewhere(now, &mut flow, own, candidates),
             Some(own) => (fastest.arrival() + CLEARLY_EARLIER < own.arrival()).then_some(*fastest),
             None => Some(*fastest),
@@ -229,21 +263,53 @@ impl FlowTable {
         let paused_until = self.pause_of(now, flow.hash);
         let leaves = paused_until.unwrap_or(now);
         let arrives = own.arrival() + own.time_of(packet.size as u64) + own.jitter;
-        flow.arrives = flow.arrives.max(leaves + arrives);
+        // Those before it are on the same path, or arrive earlier: a later estimate knows the rate of the path better.
+        flow.arrives = leaves + arrives;
         flow.bytes += packet.size as u64;
         flow.latest = now;
         let usage = self.usage_mut(flow.path);
         usage.packets += 1;
         usage.delayed += u32::from(own.waiting > 0);
+        let filler = self.filler(&flow, candidates);
         self.put(flow);
         Some(Choice {
             path: own.id,
             paused_until,
             is_light: flow.rate < LIGHT,
+            filler,
         })
     }
 
-    /// The path on which a large flow would have clearly more than on its own, which is full.
+    /// Ends the trial if its time is over, or its path has failed; returns it if the path carried all filler.
+    fn end_trial(&mut self, now: Time, candidates: &[Candidate]) -> Option<Trial> {
+        let trial = self.trial?;
+        let path = usable(candidates).find(|path| path.id == trial.path);
+        if path.is_some() && now < trial.until {
+            return None;
+        }
+        self.trial = None;
+        let path = path?;
+        let usage = self.usage_mut(path.id);
+        if usage.full == 0 {
+            return Some(trial);
+        }
+        usage.full = 0;
+        usage.tested = Some(now);
+        (usage.carried, usage.carried_at) = (path.rate, now);
+        None
+    }
+
+    /// The path that has filler beside a packet of `flow`.
+    fn filler(&mut self, flow: &Flow, candidates: &[Candidate]) -> Option<PathId> {
+        let trial = self.trial.filter(|trial| trial.hash == flow.hash)?;
+        let path = candidates.iter().find(|path| path.id == trial.path)?;
+        let usage = self.usage_mut(path.id);
+        usage.packets += 1;
+        usage.delayed += u32::from(path.waiting > 0);
+        (path.waiting < FILLER_WAITING).then_some(path.id)
+    }
+
+    /// The path on which a large flow would have clearly more than on its own, which is full; none while that is tried.
     fn share_elsewhere(
         &mut self,
         now: Time,
@@ -254,7 +320,8 @@ impl FlowTable {
         let usage = self.usage_of(own.id);
         let is_full = usage.full > 0 || usage.load >= FULL * own.rate;
         let has_lost = flow.has_lost(now, usage.full >= INTERVALS_TESTED);
-        if !(is_full || has_lost) || now < flow.moved_at + MIN_STAY {
+        let is_on_trial = self.trial.is_some_and(|trial| trial.hash == flow.hash);
+        if is_on_trial || !(is_full || has_lost) || now < flow.moved_at + MIN_STAY {
             return None;
         }
         let fair = own.rate / f64::from(usage.large.max(1));
@@ -269,18 +336,38 @@ impl FlowTable {
         }
         let known = |path: &Candidate| path.rate.max(self.usage_of(path.id).carried);
         let best_known = usable(candidates).map(known).fold(0.0, f64::max);
-        let share = |path: &Candidate| {
+        let share_of = |path: &Candidate, rate: f64| {
             let usage = self.usage_of(path.id);
-            let is_tested = usage.tested.is_some_and(|at| now < at + TESTED_FOR);
+            (rate / f64::from(usage.large + 1)).max(rate - usage.load)
+        };
+        let share = |path: &Candidate| {
+            let tested = self.usage_of(path.id).tested;
+            let is_tested = tested.is_some_and(|at| now < at + TESTED_FOR);
             let rate = match is_tested {
                 true => known(path),
                 false => known(path).max(ASSUMED * best_known),
             };
-            (rate / f64::from(usage.large + 1)).max(rate - usage.load)
+            share_of(path, rate)
         };
         let others = usable(candidates).filter(|path| path.id != own.id);
         let best = others.max_by(|a, b| share(a).total_cmp(&share(b)))?;
-        (share(best) > CLEAR_GAIN * has).then_some(*best)
+        let gains = |share: f64| share > CLEAR_GAIN * has;
+        if !gains(share(best)) {
+            return None;
+        }
+        let is_alone = usage.large <= 1;
+        if self.may_fill && is_alone && !gains(share_of(best, known(best))) {
+            if self.trial.is_none() {
+                let time = (2 * TRIAL_ROUNDS * best.delay).clamp(SHORTEST_TRIAL, LONGEST_TRIAL);
+                self.trial = Some(Trial {
+                    path: best.id,
+                    hash: flow.hash,
+                    until: now + time,
+                });
+            }
+            return None;
+        }
+        Some(*best)
     }
 
     /// Moves a flow if its packets stay in order, by a pause if that may be made.

@@ -20,7 +20,7 @@ use marline_http::http3::Datagrams;
 use tokio::sync::mpsc;
 
 use crate::address::{ADDRESS_ASSIGN, ADDRESS_REQUEST, AddressError, MAX_ADDRESSES_BYTES};
-use crate::copies::{Deduplication, Numbered};
+use crate::copies::{self, Deduplication, Numbered};
 use crate::counters::{Counters, Dropped};
 use crate::device::Device;
 use crate::icmp;
@@ -206,6 +206,8 @@ impl Link {
                 match self.datagrams.poll_send_on(cx, path, &datagram) {
                     Poll::Ready(Ok(())) if packet.body.is_copy() => self.counters.on_copied(),
                     Poll::Ready(Ok(())) => self.counters.on_sent(length),
+                    Poll::Ready(Err(SendDatagramError::TooLarge { .. }))
+                        if packet.body.is_copy() => {}
                     Poll::Ready(Err(SendDatagramError::TooLarge { .. })) => {
                         self.on_too_large(&packet.body, device, routers);
                     }
@@ -273,6 +275,9 @@ impl Link {
         device: &dyn Device,
         accept: &impl Fn(&Header) -> Result<(), Dropped>,
     ) {
+        if datagram.first() == Some(&copies::FILLER) {
+            return;
+        }
         let numbered = self.numbered.as_ref().zip(Numbered::decode(datagram));
         let packet = match numbered {
             Some((window, Numbered { number, packet })) => {

@@ -64,6 +64,17 @@ impl Contained {
         }
     }
 
+    /// A datagram of this size without a packet, which its receiver drops.
+    fn filler(size: u32) -> Self {
+        let mut bytes = vec![0; 1 + size as usize];
+        bytes[0] = copies::FILLER;
+        Self {
+            bytes,
+            packet_at: 1,
+            is_copy: true,
+        }
+    }
+
     fn copied(&self) -> Self {
         Self {
             is_copy: true,
@@ -81,7 +92,7 @@ impl Contained {
         &self.bytes[self.packet_at..]
     }
 
-    /// Whether the packet is sent on another path as well, and counted there.
+    /// Whether the packet is sent on another path as well, and counted there; or there is none.
     pub(crate) fn is_copy(&self) -> bool {
         self.is_copy
     }
@@ -216,6 +227,13 @@ impl State {
         let Some(choice) = self.choose(now, &packet) else {
             return;
         };
+        if let Some(path) = choice.filler {
+            let filler = Packet {
+                body: Contained::filler(packet.size),
+                ..packet
+            };
+            self.enqueue(now, path, filler);
+        }
         let is_worth_it = is_urgent || choice.is_light;
         if is_worth_it
             && packet.size <= MAX_COPIED
@@ -323,7 +341,7 @@ impl PacketQueue {
         Self {
             state: Mutex::new(State {
                 paths: Vec::new(),
-                table: FlowTable::new(),
+                table: FlowTable::new(takes_copies),
                 views: Vec::new(),
                 updated: None,
                 candidates: Vec::new(),
@@ -436,8 +454,10 @@ impl PacketQueue {
     }
 
     fn count(&self, state: &mut State) {
-        for _ in state.dropped.drain(..) {
-            self.counters.on_dropped(Dropped::Queue);
+        for exit in state.dropped.drain(..) {
+            if !exit.packet.body.is_copy {
+                self.counters.on_dropped(Dropped::Queue);
+            }
         }
     }
 }

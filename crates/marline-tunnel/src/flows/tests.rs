@@ -42,7 +42,7 @@ fn choose(table: &mut FlowTable, now: Time, flow: u64, paths: &[Candidate]) -> u
 
 #[test]
 fn a_small_flow_takes_the_path_on_which_it_arrives_first() {
-    let mut table = FlowTable::new();
+    let mut table = FlowTable::new(false);
     let near = path(0, 1e6, 10);
     let far = path(1, 1e7, 30);
     assert_eq!(choose(&mut table, at(0), 1, &[near, far]), 0);
@@ -61,7 +61,7 @@ fn a_small_flow_takes_the_path_on_which_it_arrives_first() {
 
 #[test]
 fn backups_carry_flows_only_while_nothing_else_does() {
-    let mut table = FlowTable::new();
+    let mut table = FlowTable::new(false);
     let both = [path(0, 1e6, 50), backup(path(1, 1e7, 5))];
     assert_eq!(choose(&mut table, at(0), 1, &both), 0);
     // The path does not answer: at once.
@@ -81,7 +81,7 @@ fn backups_carry_flows_only_while_nothing_else_does() {
 
 #[test]
 fn one_flow_pauses_at_a_time() {
-    let mut table = FlowTable::new();
+    let mut table = FlowTable::new(false);
     let slow = [backup(path(0, 1e6, 60))];
     for flow in 0..2 {
         table.choose(at(0), packet(flow), &slow).unwrap();
@@ -158,7 +158,7 @@ impl Model {
                     arrived: 0,
                 })
                 .collect(),
-            table: FlowTable::new(),
+            table: FlowTable::new(true),
             on_the_way: Vec::new(),
             held: VecDeque::new(),
             reordered: 0,
@@ -258,6 +258,11 @@ impl Model {
                     .table
                     .choose(now, packet(flow as u64), &self.candidates())
                     .unwrap();
+                if let Some(path) = choice.filler {
+                    let link = &mut self.links[path.0 as usize];
+                    let time = Duration::from_secs_f64(PACKET as f64 / link.rate);
+                    link.free_at = link.free_at.max(now) + time;
+                }
                 let link = choice.path.0 as usize;
                 match choice.paused_until {
                     Some(until) => self.held.push_back((until, link, flow, number)),
@@ -309,6 +314,76 @@ fn one_flow_has_the_better_path() {
     }
 }
 
+/// Without filler, a flow is slower for a second, and again until its window has grown.
+#[test]
+fn one_flow_stays_on_the_better_path_while_the_other_is_tried() {
+    for links in PAIRS {
+        let from_the_beginning = |links: &[(f64, u64)]| {
+            let mut model = Model::new(links, 1);
+            let carried = model.run(Duration::from_secs(10)) as f64;
+            assert_eq!(model.reordered, 0, "{links:?}");
+            carried
+        };
+        let first = from_the_beginning(&links[..1]);
+        let carried = from_the_beginning(&links);
+        assert!(carried > 0.98 * first, "{links:?}: {carried} of {first}");
+    }
+}
+
+#[test]
+fn filler_ends_the_trial_of_a_path_that_carries_less() {
+    let mut table = FlowTable::new(true);
+    let mut filled = Vec::new();
+    for millisecond in 0..4000 {
+        // 1.4 MB/s, all that the first path has; of as much filler, the second carries a half.
+        let filler_waits = filled.last().is_some_and(|last| last + 1 >= millisecond);
+        let paths = [
+            Candidate {
+                waiting: 1,
+                ..path(0, 1.4e6, 15)
+            },
+            Candidate {
+                waiting: u64::from(filler_waits),
+                ..path(1, 0.7e6, 32)
+            },
+        ];
+        let choice = table.choose(at(millisecond), packet(1), &paths).unwrap();
+        assert_eq!(choice.path, PathId(0));
+        if let Some(filler) = choice.filler {
+            assert_eq!(filler, PathId(1));
+            filled.push(millisecond);
+        }
+    }
+    let (first, last) = (filled[0], filled[filled.len() - 1]);
+    assert!(first >= 1000 && last - first < 600, "{first} to {last}");
+}
+
+/// A path that has carried little seems to take seconds for what waits.
+#[test]
+fn a_flow_leaves_a_path_whose_rate_was_underestimated() {
+    let mut table = FlowTable::new(false);
+    let good = path(0, 2.4e6, 15);
+    for millisecond in 0..1200 {
+        let full = Candidate { waiting: 1, ..good };
+        let unknown = path(1, 18_000.0, 32);
+        for _ in 0..2 {
+            choose(&mut table, at(millisecond), 1, &[full, unknown]);
+        }
+    }
+    let unknown = Candidate {
+        waiting: 189_000,
+        ..path(1, 18_000.0, 32)
+    };
+    assert_eq!(choose(&mut table, at(1200), 1, &[good, unknown]), 1);
+    let known = Candidate {
+        waiting: 1,
+        ..path(1, 1.2e6, 32)
+    };
+    let paths =
+        (1201..3000).map(|millisecond| choose(&mut table, at(millisecond), 1, &[good, known]));
+    assert!(paths.last() == Some(0));
+}
+
 #[test]
 fn one_flow_returns_to_the_better_path_whose_estimate_has_fallen() {
     for links in [[(2.5e6, 15), (1.25e6, 32)], [(1e6, 10), (4e6, 40)]] {
@@ -331,7 +406,7 @@ proptest! {
     fn any_sequence_of_packets_gets_paths_that_work_and_bounded_pauses(
         packets in prop::collection::vec((0..20_000_u64, 0..3_u32, 1..8_u8, 0..200_000_u64), 1..2000),
     ) {
-        let mut table = FlowTable::new();
+        let mut table = FlowTable::new(false);
         let mut now = Time::ZERO;
         for (flow, pause, which, waiting) in packets {
             now += MILLISECOND * pause;
@@ -354,7 +429,7 @@ proptest! {
 
 #[test]
 fn a_full_set_forgets_the_flow_without_packets_for_the_longest_time() {
-    let mut table = FlowTable::new();
+    let mut table = FlowTable::new(false);
     let same_set = |n: u64| n * SETS as u64;
     let paths = [path(0, 1e6, 10)];
     for n in 0..=WAYS as u64 {
