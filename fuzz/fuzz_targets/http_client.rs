@@ -4,6 +4,7 @@
 #![no_main]
 
 mod http2;
+mod http3_server;
 mod http_server;
 mod web;
 
@@ -57,8 +58,8 @@ fuzz_target!(|input: &[u8]| {
         ..ClientConfig::default()
     };
     if version == HttpVersion::Http3 {
-        http_server::run(replies, config, async move |client, replies| {
-            fetch_twice(&client, &replies, options).await;
+        http3_server::run(replies, config, async move |client, server| {
+            fetch_twice(&client, options, server.become_honest()).await;
         });
     } else {
         web::runtime().block_on(async {
@@ -68,14 +69,18 @@ fuzz_target!(|input: &[u8]| {
                 _ => server.dial(Version::HTTP_11),
             };
             let client = Arc::new(testing::client(config, dial).expect("a client"));
-            let fetched = fetch_twice(&client, &replies, options);
+            let fetched = fetch_twice(&client, options, async { replies.become_honest() });
             timeout(web::END, fetched).await.expect("it ends");
         });
     }
 });
 
-/// Fetches a file from the hostile server, and then from an honest one.
-async fn fetch_twice(client: &Arc<Client>, replies: &Replies, options: FetchOptions) {
+/// Fetches a file from the hostile server, and then from an honest one, by which `become_honest` replaces it.
+async fn fetch_twice(
+    client: &Arc<Client>,
+    options: FetchOptions,
+    become_honest: impl Future<Output = ()>,
+) {
     let target = DIRECTORY.path().join("file");
     let files = [
         target.clone(),
@@ -90,7 +95,7 @@ async fn fetch_twice(client: &Arc<Client>, replies: &Replies, options: FetchOpti
     check(&object, &target);
     assert!(options.resume || !files[1].exists(), "a part is left");
 
-    replies.become_honest().await;
+    become_honest.await;
     let object = fetch(client, &target, options).await;
     assert_eq!(object.error, None, "an honest server");
     let saved = std::fs::read(&target).expect("a file");
