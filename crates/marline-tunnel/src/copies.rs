@@ -6,7 +6,8 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The field by which an end announces that it takes copies: a Boolean (RFC 8941, section 3.3.6).
+/// The field by which an end announces that it takes copies: a Boolean (RFC 8941, section 3.3.6), which a client gives the parameter
+/// `steady`, if both ends are to copy more.
 const COPIES: HeaderName = HeaderName::from_static("tunnel-copies");
 
 /// The context ID of the datagrams: an even one, which clients allocate (RFC 9298, section 4).
@@ -25,14 +26,52 @@ const WINDOW: u32 = 2048;
 /// Bits of a word of the window.
 const WORD: u32 = u64::BITS;
 
-/// Announces that this end takes copies.
-pub(crate) fn announce(fields: &mut HeaderMap) {
-    fields.insert(COPIES, HeaderValue::from_static("?1"));
+/// The packets that are sent twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// Small ones of flows with little, and urgent ones.
+    Small,
+    /// Those of video calls as well.
+    Interactive,
 }
 
-/// Whether the sender of `fields` takes copies.
-pub(crate) fn are_announced(fields: &HeaderMap) -> bool {
-    fields.get(COPIES).is_some_and(|value| value == "?1")
+impl Copied {
+    /// The rate below which the packets of a flow are copied, in bytes per second: 200 kbit/s, or 4 Mbit/s.
+    pub(crate) const fn max_rate(self) -> f64 {
+        match self {
+            Self::Small => 25_000.0,
+            Self::Interactive => 500_000.0,
+        }
+    }
+
+    /// The largest packet, in bytes; those of WebRTC have 1200.
+    pub(crate) const fn max_packet(self) -> u32 {
+        match self {
+            Self::Small => 500,
+            Self::Interactive => 1232,
+        }
+    }
+}
+
+/// Announces that this end takes copies.
+pub(crate) fn announce(fields: &mut HeaderMap, copied: Copied) {
+    let value = match copied {
+        Copied::Small => "?1",
+        Copied::Interactive => "?1;steady",
+    };
+    fields.insert(COPIES, HeaderValue::from_static(value));
+}
+
+/// The copies that the sender of `fields` takes; none if it does not announce any.
+pub(crate) fn announced(fields: &HeaderMap) -> Option<Copied> {
+    let mut words = fields.get(COPIES)?.to_str().ok()?.split(';').map(str::trim);
+    if words.next() != Some("?1") {
+        return None;
+    }
+    Some(match words.any(|word| word == "steady") {
+        true => Copied::Interactive,
+        false => Copied::Small,
+    })
 }
 
 /// The payload of a datagram with this number: of the context 0 and a packet, without that context ID.
@@ -142,11 +181,17 @@ mod tests {
     #[test]
     fn other_peers_do_not_take_copies() {
         let mut fields = HeaderMap::new();
-        assert!(!are_announced(&fields));
-        fields.insert(COPIES, HeaderValue::from_static("?0"));
-        assert!(!are_announced(&fields));
-        announce(&mut fields);
-        assert!(are_announced(&fields));
+        assert_eq!(announced(&fields), None);
+        for other in ["?0", "steady", "", "?0;steady"] {
+            fields.insert(COPIES, HeaderValue::from_static(other));
+            assert_eq!(announced(&fields), None, "{other}");
+        }
+        for copied in [Copied::Small, Copied::Interactive] {
+            announce(&mut fields, copied);
+            assert_eq!(announced(&fields), Some(copied));
+        }
+        fields.insert(COPIES, HeaderValue::from_static("?1;later=3"));
+        assert_eq!(announced(&fields), Some(Copied::Small));
     }
 
     proptest! {

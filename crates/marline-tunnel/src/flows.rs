@@ -25,11 +25,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The part of the latest interval in the rate of a flow.
 const LATEST: f64 = 0.5;
 
-/// The rate from which on a flow is large, in bytes per second: 400 kbit/s.
-const LARGE: f64 = 50_000.0;
-
-/// The rate below which a flow is light, in bytes per second: 200 kbit/s.
-const LIGHT: f64 = 25_000.0;
+/// The rate from which on a flow is large, as a multiple of the one below which it is light.
+const LARGE: f64 = 2.0;
 
 /// The share on another path, as a multiple of the present one, from which on a large flow moves.
 const CLEAR_GAIN: f64 = 1.25;
@@ -138,10 +135,6 @@ struct Flow {
 }
 
 impl Flow {
-    fn is_large(&self) -> bool {
-        self.rate >= LARGE
-    }
-
     /// Whether it has less than before it moved, and has had the time for as much, or fills the path with it.
     fn has_lost(&self, now: Time, is_filled: bool) -> bool {
         let time = if is_filled { MIN_STAY } else { JUDGED_AFTER };
@@ -216,20 +209,27 @@ pub(crate) struct FlowTable {
     pause: Option<Pause>,
     /// Whether filler may be sent.
     may_fill: bool,
+    light: f64,
     trial: Option<Trial>,
 }
 
 impl FlowTable {
-    /// A table without flows; `may_fill` says whether paths are tried with filler, instead of with a flow.
-    pub(crate) fn new(may_fill: bool) -> Self {
+    /// A table without flows; `may_fill` says whether paths are tried with filler, instead of with a flow. A flow is light below the
+    /// rate `light`, in bytes per second.
+    pub(crate) fn new(may_fill: bool, light: f64) -> Self {
         Self {
             sets: vec![[None; WAYS]; SETS],
             usage: Vec::new(),
             interval_began: Time::ZERO,
             pause: None,
             may_fill,
+            light,
             trial: None,
         }
+    }
+
+    fn is_large(&self, flow: &Flow) -> bool {
+        flow.rate >= LARGE * self.light
     }
 
     /// The path of a packet; `None` if there is no path.
@@ -250,13 +250,15 @@ impl FlowTable {
         let target = match own {
             Some(_) if candidates.len() == 1 => None,
             _ if passed.is_some() => passed.copied(),
-            Some(own) if flow.is_large() => self.share_elsewhere(now, &mut flow, own, candidates),
+            Some(own) if self.is_large(&flow) => {
+                self.share_elsewhere(now, &mut flow, own, candidates)
+            }
             Some(own) => (fastest.arrival() + CLEARLY_EARLIER < own.arrival()).then_some(*fastest),
             None => Some(*fastest),
         };
         if let Some(target) = target {
             // A small flow is not worth a pause.
-            let may_pause = must_move || flow.is_large();
+            let may_pause = must_move || self.is_large(&flow);
             self.try_move(now, &mut flow, Move { target, may_pause }, candidates);
         }
         let own = candidates.iter().find(|path| path.id == flow.path)?;
@@ -275,7 +277,7 @@ impl FlowTable {
         Some(Choice {
             path: own.id,
             paused_until,
-            is_light: flow.rate < LIGHT,
+            is_light: flow.rate < self.light,
             filler,
         })
     }
@@ -390,7 +392,7 @@ impl FlowTable {
                 until: in_order,
             });
         }
-        let (rate, large) = (flow.rate, u32::from(flow.is_large()));
+        let (rate, large) = (flow.rate, u32::from(self.is_large(flow)));
         let before = self.usage_mut(flow.path);
         before.load = (before.load - rate).max(0.0);
         before.large = before.large.saturating_sub(large);
@@ -438,7 +440,7 @@ impl FlowTable {
             flow.bytes = 0;
             if let Some(usage) = self.usage.iter_mut().find(|usage| usage.id == flow.path) {
                 usage.load += flow.rate;
-                usage.large += u32::from(flow.is_large());
+                usage.large += u32::from(flow.rate >= LARGE * self.light);
             }
         }
         for usage in &mut self.usage {

@@ -14,6 +14,7 @@
 //! | `split` | connections of TCP as streams |
 //! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
 //! | `server`, `client` | the two ends |
+//! | `mode`, `networks` | the use of several networks, and those that lead to the server |
 //! | `device`, `routing`, `dns`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
 //! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
@@ -39,7 +40,11 @@ pub mod icmp;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]
+mod mode;
+#[cfg(target_os = "linux")]
 pub mod nat;
+#[cfg(target_os = "linux")]
+mod networks;
 pub mod packet;
 pub mod pool;
 #[cfg(target_os = "linux")]

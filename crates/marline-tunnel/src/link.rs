@@ -20,7 +20,7 @@ use marline_http::http3::Datagrams;
 use tokio::sync::mpsc;
 
 use crate::address::{ADDRESS_ASSIGN, ADDRESS_REQUEST, AddressError, MAX_ADDRESSES_BYTES};
-use crate::copies::{self, Deduplication, Numbered};
+use crate::copies::{self, Copied, Deduplication, Numbered};
 use crate::counters::{Counters, Dropped};
 use crate::device::Device;
 use crate::icmp;
@@ -137,19 +137,19 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// An end of a tunnel; `copies` says whether both ends take packets that are sent twice.
+    /// An end of a tunnel; `copies` are the packets that both ends send twice, if both take them.
     pub(crate) fn new(
         datagrams: Datagrams,
         capsules: Capsules,
         counters: Arc<Counters>,
-        copies: bool,
+        copies: Option<Copied>,
     ) -> Self {
         Self {
             datagrams,
             capsules,
             queue: PacketQueue::new(Arc::clone(&counters), copies),
             counters,
-            numbered: copies.then(|| Mutex::new(Deduplication::new())),
+            numbered: copies.map(|_| Mutex::new(Deduplication::new())),
         }
     }
 

@@ -11,7 +11,7 @@ use marline_link::queue::{FqCodel, FqCodelConfig, Queue};
 use marline_link::{DropReason, Exit, Packet, Time};
 use tokio::time::Instant;
 
-use crate::copies;
+use crate::copies::{self, Copied};
 use crate::counters::{Counters, Dropped};
 use crate::flows::{Arrived, Candidate, Choice, FlowTable};
 use crate::packet::{Header, mark_congestion};
@@ -25,8 +25,13 @@ const FLOWS: usize = 256;
 /// Packets of a flow that pauses.
 const MAX_HELD: usize = 256;
 
-/// The largest packet that is sent on two paths.
-const MAX_COPIED: u32 = 500;
+/// The packets that are sent on two paths.
+#[derive(Clone, Copy, Debug)]
+struct Copies {
+    copied: Copied,
+    /// The number of the next one.
+    next: u32,
+}
 
 /// The paths are asked for after so long.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(1);
@@ -132,8 +137,8 @@ struct State {
     held: VecDeque<Held>,
     /// Packets that CoDel and limits dropped.
     dropped: VecDeque<Exit<Contained>>,
-    /// The number of the next packet that is sent on two paths; `None` if the peer takes no copies.
-    next_number: Option<u32>,
+    /// `None` if the peer takes no copies.
+    copies: Option<Copies>,
     /// The task that sends.
     sender: Option<Waker>,
 }
@@ -236,12 +241,16 @@ impl State {
         }
         let is_worth_it = is_urgent || choice.is_light;
         if is_worth_it
-            && packet.size <= MAX_COPIED
             && choice.paused_until.is_none()
-            && let Some(number) = self.next_number
+            && let Some(Copies {
+                copied,
+                next: number,
+            }) = self.copies
+            && packet.size <= copied.max_packet()
             && let Some(second) = self.second(choice.path)
         {
-            self.next_number = Some(number.wrapping_add(1));
+            let next = number.wrapping_add(1);
+            self.copies = Some(Copies { copied, next });
             packet.body = packet.body.numbered(number);
             let copy = Packet {
                 body: packet.body.copied(),
@@ -336,18 +345,19 @@ impl State {
 }
 
 impl PacketQueue {
-    /// Queues whose peer takes copies, or not.
-    pub(crate) fn new(counters: Arc<Counters>, takes_copies: bool) -> Self {
+    /// Queues for a peer that takes these copies, or none.
+    pub(crate) fn new(counters: Arc<Counters>, copies: Option<Copied>) -> Self {
+        let light = copies.unwrap_or(Copied::Small).max_rate();
         Self {
             state: Mutex::new(State {
                 paths: Vec::new(),
-                table: FlowTable::new(takes_copies),
+                table: FlowTable::new(copies.is_some(), light),
                 views: Vec::new(),
                 updated: None,
                 candidates: Vec::new(),
                 held: VecDeque::new(),
                 dropped: VecDeque::new(),
-                next_number: takes_copies.then_some(0),
+                copies: copies.map(|copied| Copies { copied, next: 0 }),
                 sender: None,
             }),
             flows: RandomState::new(),
@@ -482,7 +492,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flow_with_little_does_not_wait_for_one_with_much() {
-        let queue = PacketQueue::new(Arc::default(), false);
+        let queue = PacketQueue::new(Arc::default(), None);
         for _ in 0..100 {
             push(&queue, "10.0.0.2", 1400);
         }
@@ -494,7 +504,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_number_of_packets_is_limited() {
         let counters = Arc::<Counters>::default();
-        let queue = PacketQueue::new(Arc::clone(&counters), false);
+        let queue = PacketQueue::new(Arc::clone(&counters), None);
         for _ in 0..MAX_PACKETS + 100 {
             push(&queue, "10.0.0.2", 1400);
         }
@@ -511,7 +521,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_standing_queue_is_shortened() {
         let counters = Arc::<Counters>::default();
-        let queue = PacketQueue::new(Arc::clone(&counters), false);
+        let queue = PacketQueue::new(Arc::clone(&counters), None);
         // Two arrive for each that leaves.
         for _ in 0..600 {
             push(&queue, "10.0.0.2", 1400);
@@ -544,7 +554,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_waits_for_a_path_that_fails_goes_to_another_in_order() {
-        let queue = PacketQueue::new(Arc::default(), false);
+        let queue = PacketQueue::new(Arc::default(), None);
         queue.update(|paths| paths.push(view(0)));
         for length in 100..110 {
             push(&queue, "10.0.0.2", length);
@@ -562,7 +572,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn small_packets_are_sent_on_a_second_path_that_has_room() {
-        let count = |takes: bool, paths: &[DatagramPath], length: usize| {
+        let count = |takes, paths: &[DatagramPath], length: usize| {
             let queue = PacketQueue::new(Arc::default(), takes);
             queue.update(|views| views.extend(paths));
             push(&queue, "10.0.0.2", length);
@@ -580,14 +590,16 @@ mod tests {
             payloads.len()
         };
         let both = [view(0), view(1)];
-        assert_eq!(count(true, &both, 100), 2);
-        assert_eq!(count(true, &both, 1000), 1);
-        assert_eq!(count(false, &both, 100), 1);
+        assert_eq!(count(Some(Copied::Small), &both, 100), 2);
+        assert_eq!(count(Some(Copied::Small), &both, 1000), 1);
+        assert_eq!(count(None, &both, 100), 1);
+        assert_eq!(count(Some(Copied::Interactive), &both, 1000), 2);
+        assert_eq!(count(Some(Copied::Interactive), &both, 1400), 1);
         let mut unsuitable = both;
         unsuitable[1].view.status = PathStatus::Backup;
-        assert_eq!(count(true, &unsuitable, 100), 1);
+        assert_eq!(count(Some(Copied::Small), &unsuitable, 100), 1);
         let mut unsuitable = both;
         unsuitable[1].view.in_flight = unsuitable[1].view.window;
-        assert_eq!(count(true, &unsuitable, 100), 1);
+        assert_eq!(count(Some(Copied::Small), &unsuitable, 100), 1);
     }
 }

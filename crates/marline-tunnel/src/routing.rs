@@ -13,7 +13,7 @@ use netlink_packet_route::address::{
 };
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -322,6 +322,31 @@ impl Routing {
                 Ok(route.header.kind != RouteType::Unicast)
             }
             NetlinkPayload::Error(error) => Err(error.to_io()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Whether a route leads to `remote` by a device, from an address of it.
+    ///
+    /// # Errors
+    /// The kernel sends something else than an answer.
+    pub fn leads_to(&mut self, remote: IpAddr, device: u32, source: IpAddr) -> io::Result<bool> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = Family::of(remote).number();
+        message.header.destination_prefix_length = IpNet::from(remote).prefix_len();
+        message.header.source_prefix_length = IpNet::from(source).prefix_len();
+        // Otherwise the kernel takes destinations without a route for neighbors on the link.
+        message.header.flags = RouteFlags::FibMatch;
+        message.attributes = vec![
+            RouteAttribute::Destination(remote.into()),
+            RouteAttribute::Source(source.into()),
+            RouteAttribute::Oif(device),
+        ];
+        match self.exchange(NLM_F_REQUEST, RouteNetlinkMessage::GetRoute(message))? {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                Ok(route.header.kind == RouteType::Unicast)
+            }
+            NetlinkPayload::Error(_) => Ok(false),
             _ => Err(unexpected()),
         }
     }

@@ -243,7 +243,7 @@ impl Tunnels {
             why,
         })?;
         let (capsules, body) = Capsules::new();
-        let copies = copies::are_announced(&parts.headers);
+        let copies = copies::announced(&parts.headers);
         let counters = Arc::new(Counters::part_of(&self.counters));
         let link = Link::new(datagrams.clone(), capsules, Arc::clone(&counters), copies);
         let opened = Opened {
@@ -258,8 +258,8 @@ impl Tunnels {
         response.extensions_mut().insert(Tunnel);
         let fields = response.headers_mut();
         fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
-        if copies {
-            copies::announce(fields);
+        if let Some(copied) = copies {
+            copies::announce(fields, copied);
         }
         dns::announce(fields, &self.config.resolvers);
         if self.dialer.is_some() {

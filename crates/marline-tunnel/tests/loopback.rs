@@ -21,7 +21,7 @@ use marline_http::client::{
 use marline_http::http3::Datagrams;
 use marline_http::server::{Identity, MetricsSource, Protocols, Server, ServerConfig};
 use marline_http::{Body, BoxError};
-use marline_tunnel::client::{self, Ended, OpenError, Session};
+use marline_tunnel::client::{self, Ended, Mode, OpenError, Session};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::device::Device;
 use marline_tunnel::pool::Pool;
@@ -164,7 +164,7 @@ impl Running {
 
     async fn session_with(&self, token: &str) -> Result<Session, OpenError> {
         let client = Arc::new(self.client());
-        Session::open(client, &self.origin(), token, Arc::default()).await
+        Session::open(client, &self.origin(), token, Mode::Fast, Arc::default()).await
     }
 
     fn dropped(&self, why: Dropped) -> u64 {
@@ -233,7 +233,7 @@ async fn small_packets_are_sent_on_two_paths_and_delivered_once() {
     let client = Arc::new(server.client_over(&["127.0.0.1", "127.0.0.2"]));
     let counters = Arc::<Counters>::default();
     let (origin, token) = (server.origin(), server.token.as_str());
-    let session = Session::open(client, &origin, token, Arc::clone(&counters));
+    let session = Session::open(client, &origin, token, Mode::Steady, Arc::clone(&counters));
     let session = session.await.unwrap();
     let (channel, mut host) = device();
     let running = tokio::spawn(async move { session.run(&*channel, |_| {}).await });

@@ -104,7 +104,8 @@ pub use crate::error::{
     WriteError,
 };
 pub use crate::manager::{
-    InvalidPathRule, ManagedConnectError, PathManager, PathPolicy, PathRule, PathSource,
+    AssignedInterface, InvalidPathRule, ManagedConnectError, PathManager, PathPolicy, PathRule,
+    PathSource,
 };
 pub use crate::observers::both_observers;
 pub use crate::profile::{Profile, UnknownProfile};

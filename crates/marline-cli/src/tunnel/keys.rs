@@ -22,6 +22,7 @@ struct Keys {
     cacert: Option<PathBuf>,
     path: Vec<String>,
     split: Vec<String>,
+    mode: Option<String>,
     tcp: Option<String>,
     dns: Vec<String>,
     device: Option<String>,
@@ -46,6 +47,7 @@ impl Keys {
             about: "The destinations whose packets go through the tunnel; without it, all",
             field: |c: &mut Self| &mut c.split,
         },
+        field!(mode: Domain::text("\"fast\", \"steady\" or \"save\""), "How several networks are used"),
         field!(tcp: Domain::text("\"streams\" or \"packets\""), "How connections of TCP are carried"),
         &List {
             key: "dns",
@@ -104,6 +106,7 @@ impl TunnelFile {
     ) -> Result<Option<T>, Failure> {
         let text = match key {
             "server" => &self.keys.server,
+            "mode" => &self.keys.mode,
             "tcp" => &self.keys.tcp,
             _ => &self.keys.device,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use marline_http::server::raise_open_file_limit;
-use marline_tunnel::client::{DnsChoice, Report, UpConfig, UpError, up};
+use marline_tunnel::client::{DnsChoice, Mode, Report, UpConfig, UpError, up};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
@@ -20,11 +20,10 @@ use crate::transport::TransportFlags;
 
 /// Send the packets of this machine through a tunnel
 ///
-/// All packets go through it, but those to the server and to networks that have routes of their own. While the connection is
-/// lost, packets are dropped.
+/// All packets do, but those to the server and to networks with routes of their own. While the connection is lost, packets are
+/// dropped. Without --path, networks are found and followed.
 ///
-/// Prints `the tunnel is up` when packets pass. SIGTERM or Ctrl-C ends it and puts the routes back; after a crash, the next `up` or
-/// `down` does.
+/// Prints `the tunnel is up` when packets pass. SIGTERM or Ctrl-C puts the routes back; after a crash, the next `up` or `down`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline tunnel up server.example.org --token-file anna.token\n  \
@@ -38,9 +37,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Send only packets to these addresses through the tunnel; repeatable
+    /// Send only packets to these addresses; repeatable
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
     split: Vec<IpNet>,
+
+    /// How several networks are used [default: fast]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
 
     /// Carry TCP as streams or packets [default: streams, where the server has --nat or this flag]
     #[arg(long, value_name = "HOW")]
@@ -58,6 +61,27 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
+}
+
+/// The use of several networks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum ModeName {
+    /// Their rates together
+    Fast,
+    /// The lowest delay: calls on two networks
+    Steady,
+    /// Mobile networks only while no other works
+    Save,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Fast => Self::Fast,
+            ModeName::Steady => Self::Steady,
+            ModeName::Save => Self::Save,
+        }
+    }
 }
 
 /// Parses an address or a prefix.
@@ -87,6 +111,9 @@ impl Arguments {
         }
         if self.tcp.is_none() {
             self.tcp = file.one("tcp", |text| Tcp::from_str(text, false))?;
+        }
+        if self.mode.is_none() {
+            self.mode = file.one("mode", |text| ModeName::from_str(text, false))?;
         }
         if self.device.is_none() {
             self.device = file.one("device", device_name)?;
@@ -130,6 +157,7 @@ fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
         split: arguments.split.clone(),
         split_tcp: !matches!(arguments.tcp, Some(Tcp::Packets)),
         dns: dns(&arguments.dns)?,
+        mode: arguments.mode.map(Mode::from).unwrap_or_default(),
         http: arguments.peer.client(&arguments.transport)?,
     })
 }
@@ -182,6 +210,15 @@ fn report(report: &Report<'_>) {
                 resolvers.concat()
             ));
         }
+        Report::Networks(names) => print_message(&match *names {
+            [] => "no network leads to the server".to_owned(),
+            [name] => format!("1 network leads to the server: {name}"),
+            names => format!(
+                "{} networks lead to the server: {}",
+                names.len(),
+                names.join(", ")
+            ),
+        }),
         Report::NotSplit(why) => print_message(&format!("TCP is carried as packets: {why}")),
         Report::Mtu(mtu) => print_message(&format!("packets of at most {mtu} bytes pass now")),
         Report::Lost(why) => print_message(&format!("the tunnel is interrupted: {why}")),

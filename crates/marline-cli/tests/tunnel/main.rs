@@ -8,6 +8,7 @@ mod dns;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
 mod network;
+mod networks;
 mod programs;
 mod split;
 mod traffic;

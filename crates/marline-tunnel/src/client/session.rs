@@ -26,6 +26,7 @@ use crate::link::{
     BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser,
     read_buffer, read_packet,
 };
+use crate::mode::Mode;
 use crate::packet::{Header, is_routable};
 use crate::queue::Contained;
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
@@ -142,6 +143,7 @@ impl Session {
         client: Arc<Client>,
         origin: &Origin,
         token: &str,
+        mode: Mode,
         counters: Arc<Counters>,
     ) -> Result<Self, OpenError> {
         let connection = client.connect(origin).await?;
@@ -157,7 +159,7 @@ impl Session {
             .flat_map(|policy| &policy.rules)
             .any(|rule| rule.cap_bytes.is_some());
         if !has_cap {
-            copies::announce(request.headers_mut());
+            copies::announce(request.headers_mut(), mode.copied());
         }
         let authorization = request.headers().get(AUTHORIZATION).cloned();
         let response = connection.request(origin, request).await?;
@@ -166,7 +168,8 @@ impl Session {
         let is_split = offer.is_some_and(|offer| offer == split::STREAMS);
         let resolvers = dns::announced(response.headers());
         let datagrams = response.extensions().get::<Datagrams>().cloned();
-        let copies = !has_cap && copies::are_announced(response.headers());
+        let copies = copies::announced(response.headers()).filter(|_| !has_cap);
+        let copies = copies.map(|_| mode.copied());
         let content = response.into_body();
         let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
         let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;

@@ -3,17 +3,20 @@
 use std::convert::Infallible;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use marline::{PathPolicy, PathSource, PathStatus};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
 use super::session::{Ended, OpenError, Session, set_transport};
 use crate::counters::{Counters, SplitBytes};
 use crate::device::{self, Tun};
 use crate::dns::{Dns, DnsError};
+use crate::mode::Mode;
+use crate::networks::{self, Networks, is_mobile};
 use crate::restore::{Changes, Found, RestoreError};
 use crate::route::Range;
 use crate::routing::{Family, Plan, Routing};
@@ -43,7 +46,9 @@ pub struct UpConfig {
     pub split_tcp: bool,
     /// The resolvers while the tunnel is up.
     pub dns: DnsChoice,
-    /// The connections.
+    /// The use of several networks.
+    pub mode: Mode,
+    /// The connections. Without [`ClientConfig::paths`], the networks that lead to the server are found, and followed.
     pub http: ClientConfig,
 }
 
@@ -75,6 +80,8 @@ pub enum Report<'a> {
         /// The resolvers that were set.
         resolvers: &'a [IpAddr],
     },
+    /// These networks are used from now on.
+    Networks(&'a [String]),
     /// Connections of TCP are carried as packets, though the server offers streams.
     NotSplit(&'a LocalError),
     /// The largest packet has changed.
@@ -97,6 +104,17 @@ pub enum UpError {
     /// The host is none.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// The server has no address.
+    #[error("cannot resolve {host}: {cause}")]
+    Resolve {
+        /// The server.
+        host: String,
+        /// The reason.
+        cause: io::Error,
+    },
+    /// The networks of this host are not listed.
+    #[error("cannot list the networks: {0}")]
+    Networks(io::Error),
     /// There is no tunnel.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -134,16 +152,22 @@ pub async fn up(
     let mut http = with_datagrams(config.http.clone());
     let origin = origin(&config.host, config.default_port)?;
     let left = Found::of(&config.device)?;
-    if let Some(server) = left.and_then(|left| left.server(&config.host)) {
+    let left_server = left.and_then(|left| left.server(&config.host));
+    if let Some(server) = left_server {
         http.network.resolve.extend(pinned(&origin, server));
+    }
+    let networks = set_paths(&config, &mut http, &origin, left_server).await?;
+    if let Some(networks) = &networks {
+        report(&Report::Networks(&networks.names()));
     }
     let client = Client::new(http.clone())?;
     let open = |client: Arc<Client>| {
         let (counters, origin, token) = (Arc::clone(&counters), origin.clone(), &config.token);
-        async move { Session::open(client, &origin, token, counters).await }
+        async move { Session::open(client, &origin, token, config.mode, counters).await }
     };
     let mut client = Arc::new(client);
     let mut session = open(Arc::clone(&client)).await?;
+    let server = SocketAddr::new(session.server(), origin.port());
     // Later, names may resolve through the tunnel only.
     if let Some(pinned) = pinned(&origin, session.server()) {
         http.network.resolve.clear();
@@ -158,55 +182,116 @@ pub async fn up(
         splitter: None,
         bytes: Arc::clone(&counters.split),
     };
-    loop {
-        let destinations = destinations_of(&session);
-        let splitter = match session.offers_streams() {
-            true => splits.splitter(&host, &report).await,
-            false => None,
-        };
-        report(&Report::Up {
-            addresses: session.addresses(),
-            destinations: &destinations,
-            mtu: session.mtu(),
-            splits_tcp: splitter.is_some(),
-            resolvers: host.resolvers(),
-        });
-        let ended = session.run_with(&*host.tun, splitter, |mtu| {
-            // Otherwise the device keeps the MTU that it has: what is too large is answered.
-            if host.set_mtu(mtu).is_ok() {
-                report(&Report::Mtu(mtu));
-            }
-        });
-        let ended = ended.await;
-        report(&Report::Lost(&ended));
-        if matches!(ended, Ended::Device(_)) {
-            host.is_gone = true;
-            splits.splitter = None;
-        }
-        let again = async {
-            let mut pause = FIRST_PAUSE;
-            loop {
-                let opened = open(Arc::clone(&client)).await.map_err(UpError::from);
-                let configured = opened.and_then(|session| {
-                    host.configure(&session, &destinations_of(&session))?;
-                    Ok(session)
-                });
-                match configured {
-                    Ok(session) => return session,
-                    Err(error) => report(&Report::Failed {
-                        error: &error,
-                        pause,
-                    }),
+    let stays = async {
+        loop {
+            let destinations = destinations_of(&session);
+            let splitter = match session.offers_streams() {
+                true => splits.splitter(&host, &report).await,
+                false => None,
+            };
+            report(&Report::Up {
+                addresses: session.addresses(),
+                destinations: &destinations,
+                mtu: session.mtu(),
+                splits_tcp: splitter.is_some(),
+                resolvers: host.resolvers(),
+            });
+            let ended = session.run_with(&*host.tun, splitter, |mtu| {
+                // Otherwise the device keeps the MTU that it has: what is too large is answered.
+                if host.set_mtu(mtu).is_ok() {
+                    report(&Report::Mtu(mtu));
                 }
-                tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(LONGEST_PAUSE);
+            });
+            let ended = ended.await;
+            report(&Report::Lost(&ended));
+            if matches!(ended, Ended::Device(_)) {
+                host.is_gone = true;
+                splits.splitter = None;
             }
-        };
-        session = tokio::select! {
-            session = again => session,
-            never = splits.drain() => match never {},
-        };
+            let again = async {
+                let mut pause = FIRST_PAUSE;
+                loop {
+                    let opened = open(Arc::clone(&client)).await.map_err(UpError::from);
+                    let configured = opened.and_then(|session| {
+                        host.configure(&session, &destinations_of(&session))?;
+                        Ok(session)
+                    });
+                    match configured {
+                        Ok(session) => return session,
+                        Err(error) => report(&Report::Failed {
+                            error: &error,
+                            pause,
+                        }),
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
+            };
+            session = tokio::select! {
+                session = again => session,
+                never = splits.drain() => match never {},
+            };
+        }
+    };
+    let follows = networks::follow(networks.as_ref(), server, |names| {
+        report(&Report::Networks(names));
+    });
+    tokio::select! {
+        never = stays => never,
+        never = follows => match never {},
     }
+}
+
+/// Has connections use the networks that lead to the server, unless the settings name others; none if there is none, as to a
+/// server on this host.
+///
+/// # Errors
+/// The server has no address.
+async fn set_paths(
+    config: &UpConfig,
+    http: &mut ClientConfig,
+    origin: &Origin,
+    server: Option<IpAddr>,
+) -> Result<Option<Networks>, UpError> {
+    if let Some(paths) = &mut http.paths {
+        let is_saved = |source: &PathSource| match source {
+            PathSource::Interface(name) => is_mobile(name),
+            _ => false,
+        };
+        for rule in &mut paths.rules {
+            if config.mode == Mode::Save && is_saved(&rule.source) {
+                rule.status = PathStatus::Backup;
+            }
+        }
+        return Ok(None);
+    }
+    let servers: Vec<_> = match server {
+        Some(server) => vec![SocketAddr::new(server, origin.port())],
+        None => {
+            let found = tokio::net::lookup_host((origin.host(), origin.port())).await;
+            let found = found.map_err(|cause| UpError::Resolve {
+                host: origin.host().to_owned(),
+                cause,
+            });
+            found?.collect()
+        }
+    };
+    let networks = Networks::new(&config.device, config.mode).map_err(UpError::Networks)?;
+    networks.update(&servers);
+    if networks.names().is_empty() {
+        return Ok(None);
+    }
+    let rules = networks.rules();
+    let transport = Arc::make_mut(&mut http.quic.transport);
+    let multipath = transport.multipath.get_or_insert_default();
+    // One ID for each path, and one for a replacement.
+    multipath.max_paths = multipath.max_paths.max(rules.len() as u32 + 1);
+    http.migrate = true;
+    http.paths = Some(PathPolicy {
+        rules,
+        ..PathPolicy::default()
+    });
+    Ok(Some(networks))
 }
 
 /// The settings of connections that carry datagrams.

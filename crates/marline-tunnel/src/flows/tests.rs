@@ -9,6 +9,9 @@ const PACKET: usize = 1400;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
+/// The rate of light flows, in bytes per second.
+const LIGHT: f64 = 25_000.0;
+
 fn at(milliseconds: u64) -> Time {
     Time::ZERO + Duration::from_millis(milliseconds)
 }
@@ -42,7 +45,7 @@ fn choose(table: &mut FlowTable, now: Time, flow: u64, paths: &[Candidate]) -> u
 
 #[test]
 fn a_small_flow_takes_the_path_on_which_it_arrives_first() {
-    let mut table = FlowTable::new(false);
+    let mut table = FlowTable::new(false, LIGHT);
     let near = path(0, 1e6, 10);
     let far = path(1, 1e7, 30);
     assert_eq!(choose(&mut table, at(0), 1, &[near, far]), 0);
@@ -61,7 +64,7 @@ fn a_small_flow_takes_the_path_on_which_it_arrives_first() {
 
 #[test]
 fn backups_carry_flows_only_while_nothing_else_does() {
-    let mut table = FlowTable::new(false);
+    let mut table = FlowTable::new(false, LIGHT);
     let both = [path(0, 1e6, 50), backup(path(1, 1e7, 5))];
     assert_eq!(choose(&mut table, at(0), 1, &both), 0);
     // The path does not answer: at once.
@@ -81,7 +84,7 @@ fn backups_carry_flows_only_while_nothing_else_does() {
 
 #[test]
 fn one_flow_pauses_at_a_time() {
-    let mut table = FlowTable::new(false);
+    let mut table = FlowTable::new(false, LIGHT);
     let slow = [backup(path(0, 1e6, 60))];
     for flow in 0..2 {
         table.choose(at(0), packet(flow), &slow).unwrap();
@@ -158,7 +161,7 @@ impl Model {
                     arrived: 0,
                 })
                 .collect(),
-            table: FlowTable::new(true),
+            table: FlowTable::new(true, LIGHT),
             on_the_way: Vec::new(),
             held: VecDeque::new(),
             reordered: 0,
@@ -332,7 +335,7 @@ fn one_flow_stays_on_the_better_path_while_the_other_is_tried() {
 
 #[test]
 fn filler_ends_the_trial_of_a_path_that_carries_less() {
-    let mut table = FlowTable::new(true);
+    let mut table = FlowTable::new(true, LIGHT);
     let mut filled = Vec::new();
     for millisecond in 0..4000 {
         // 1.4 MB/s, all that the first path has; of as much filler, the second carries a half.
@@ -361,7 +364,7 @@ fn filler_ends_the_trial_of_a_path_that_carries_less() {
 /// A path that has carried little seems to take seconds for what waits.
 #[test]
 fn a_flow_leaves_a_path_whose_rate_was_underestimated() {
-    let mut table = FlowTable::new(false);
+    let mut table = FlowTable::new(false, LIGHT);
     let good = path(0, 2.4e6, 15);
     for millisecond in 0..1200 {
         let full = Candidate { waiting: 1, ..good };
@@ -406,7 +409,7 @@ proptest! {
     fn any_sequence_of_packets_gets_paths_that_work_and_bounded_pauses(
         packets in prop::collection::vec((0..20_000_u64, 0..3_u32, 1..8_u8, 0..200_000_u64), 1..2000),
     ) {
-        let mut table = FlowTable::new(false);
+        let mut table = FlowTable::new(false, LIGHT);
         let mut now = Time::ZERO;
         for (flow, pause, which, waiting) in packets {
             now += MILLISECOND * pause;
@@ -429,7 +432,7 @@ proptest! {
 
 #[test]
 fn a_full_set_forgets_the_flow_without_packets_for_the_longest_time() {
-    let mut table = FlowTable::new(false);
+    let mut table = FlowTable::new(false, LIGHT);
     let same_set = |n: u64| n * SETS as u64;
     let paths = [path(0, 1e6, 10)];
     for n in 0..=WAYS as u64 {

@@ -34,9 +34,10 @@ impl<'r> Addresses<'r> {
             PathSource::Address(address) => Some(*address)
                 .filter(fits)
                 .filter(|address| self.has(*address)),
-            PathSource::Interface(name) => {
+            PathSource::Interface(_) | PathSource::Assigned(_) => {
+                let name = source.interface()?;
                 let list = self.list.as_deref().unwrap_or_default();
-                let of_it = list.iter().filter(|one| one.name == *name && one.is_up);
+                let of_it = list.iter().filter(|one| one.name == name && one.is_up);
                 let mut found = of_it
                     .map(|one| one.address)
                     .filter(fits)
@@ -50,11 +51,11 @@ impl<'r> Addresses<'r> {
     /// Binds datagrams with the source address `local` to the interface that a rule names. Where the system
     /// does not support that, and for a rule that names an address, the system's routes select the interface.
     pub(super) fn bind(&self, socket: &dyn UdpSocket, source: &PathSource, local: IpAddr) {
-        let PathSource::Interface(name) = source else {
+        let Some(name) = source.interface() else {
             return;
         };
         let mut list = self.list.iter().flatten();
-        if let Some(found) = list.find(|one| one.name == *name && one.address == local) {
+        if let Some(found) = list.find(|one| one.name == name && one.address == local) {
             socket.bind_interface(found).ok();
         }
     }

@@ -30,7 +30,7 @@ use self::budget::Budget;
 pub use self::connect::ManagedConnectError;
 use self::connect::SilentAddresses;
 use self::follow::Follower;
-pub use self::policy::{InvalidPathRule, PathPolicy, PathRule, PathSource};
+pub use self::policy::{AssignedInterface, InvalidPathRule, PathPolicy, PathRule, PathSource};
 use self::task::ManagerTask;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;

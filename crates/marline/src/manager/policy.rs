@@ -1,8 +1,11 @@
 //! The policy for the host's addresses that a client's connections use.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marline_proto::scheduling::path::PathStatus;
@@ -78,6 +81,19 @@ pub enum PathSource {
     Interface(String),
     /// An address.
     Address(IpAddr),
+    /// An interface that the application names while connections are open; never written as text.
+    Assigned(AssignedInterface),
+}
+
+impl PathSource {
+    /// The name of the interface, if it has one now.
+    pub(super) fn interface(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Interface(name) => Some(name.into()),
+            Self::Address(_) => None,
+            Self::Assigned(assigned) => assigned.name().map(Cow::Owned),
+        }
+    }
 }
 
 impl fmt::Display for PathSource {
@@ -85,7 +101,45 @@ impl fmt::Display for PathSource {
         match self {
             Self::Interface(name) => f.write_str(name),
             Self::Address(address) => address.fmt(f),
+            Self::Assigned(assigned) => {
+                f.write_str(assigned.name().as_deref().unwrap_or("no interface"))
+            }
         }
+    }
+}
+
+/// An interface that changes: a path has another local end as soon as the manager reads the host's addresses again
+/// ([`PathPolicy::poll`]). Clones are the same interface, and no others are equal.
+#[derive(Clone, Debug, Default)]
+pub struct AssignedInterface(Arc<Mutex<Option<String>>>);
+
+impl AssignedInterface {
+    /// Its present name.
+    pub fn name(&self) -> Option<String> {
+        self.lock().clone()
+    }
+
+    /// Names another interface, or none.
+    pub fn assign(&self, name: Option<String>) {
+        *self.lock() = name;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for AssignedInterface {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for AssignedInterface {}
+
+impl Hash for AssignedInterface {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
     }
 }
 

@@ -49,6 +49,23 @@ async fn the_known_address_of_an_interface_is_kept_while_it_is_listed() {
 }
 
 #[tokio::test]
+async fn an_assigned_interface_has_the_addresses_of_the_one_that_it_is_now() -> io::Result<()> {
+    let runtime = TokioRuntime::current()?;
+    let addresses = Addresses::now(&runtime);
+    let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let mut listed = addresses.list.iter().flatten();
+    let name = listed.find(|one| one.address == here).unwrap().name.clone();
+    let assigned = crate::AssignedInterface::default();
+    let source = PathSource::Assigned(assigned.clone());
+    assert_eq!(addresses.of(&source, None, here), None);
+    assigned.assign(Some(name));
+    assert_eq!(addresses.of(&source, None, here), Some(here));
+    assigned.assign(Some("none".to_owned()));
+    assert_eq!(addresses.of(&source, Some(here), here), None);
+    Ok(())
+}
+
+#[tokio::test]
 async fn loopback_addresses_are_found_listed_or_not() -> io::Result<()> {
     let runtime = TokioRuntime::current()?;
     let addresses = Addresses::now(&runtime);

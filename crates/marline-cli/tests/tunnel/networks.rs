@@ -1,0 +1,95 @@
+//! Networks that are found, and that come and go.
+
+use super::namespaces::ip;
+use super::network::{HOST, PATHS};
+use super::{Setting, traffic, until};
+
+/// Bytes that a path carries that is only kept open.
+const LITTLE: u64 = 300_000;
+
+/// The client's message about the networks of [`PATHS`].
+const BOTH: &str = "2 networks lead to the server: path0, path1";
+
+#[test]
+fn networks_that_lead_to_the_server_are_found_and_followed() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    // It leads nowhere.
+    for command in [
+        "link add idle type veth peer name idle-peer",
+        "address add 10.9.0.2/24 dev idle",
+        "link set idle up",
+        "link set idle-peer up",
+    ] {
+        ip(&network.client, command).unwrap();
+    }
+    let _server = setting.serve();
+    let before = PATHS.map(|path| network.received(path));
+    let mut client = setting.start("tun-found", &[]);
+    assert_eq!(client.count(BOTH), 1, "{client:?}");
+    until("both networks are paths", || {
+        traffic::ping(&network.client);
+        let after = PATHS.map(|path| network.received(path));
+        (0..2).all(|path| after[path] > before[path] + 5000)
+    });
+
+    // It loses its carrier, and gets it back.
+    network.set_path(0, "down");
+    client.wait_for("1 network leads to the server: path1", 1);
+    traffic::ping(&network.client);
+    network.set_path(0, "up");
+    client.wait_for(BOTH, 2);
+
+    // Its router is gone, and another comes.
+    ip(&network.client, "route del default dev path1").unwrap();
+    client.wait_for("1 network leads to the server: path0", 1);
+    ip(
+        &network.client,
+        "route add default via 10.2.0.1 dev path1 metric 50",
+    )
+    .unwrap();
+    client.wait_for(BOTH, 3);
+    traffic::ping(&network.client);
+    assert_eq!(client.count("the tunnel is up"), 1, "{client:?}");
+    assert_eq!(client.count("idle"), 0, "{client:?}");
+    assert_eq!(client.count("server: tun"), 0, "{client:?}");
+    client.signal("TERM");
+    assert!(client.ended().success());
+}
+
+#[test]
+fn a_mobile_network_is_saved_while_another_works() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    for command in [
+        "link set path1 down",
+        "link set path1 name wwan0",
+        "link set wwan0 up",
+        "route add default via 10.2.0.1 dev wwan0 metric 50",
+    ] {
+        ip(&network.client, command).unwrap();
+    }
+    let _server = setting.serve();
+    let mut client = setting.start("tun-saved", &["--mode", "save"]);
+    assert_eq!(
+        client.count("2 networks lead to the server: path0, wwan0"),
+        1,
+        "{client:?}"
+    );
+    let before = network.received("wwan0");
+    traffic::transfer(&network.client, HOST[0], || ());
+    let carried = network.received("wwan0") - before;
+    assert!(carried < LITTLE, "{carried} bytes");
+
+    network.set_path(0, "down");
+    client.wait_for("1 network leads to the server: wwan0", 1);
+    traffic::transfer(&network.client, HOST[0], || ());
+    assert!(network.received("wwan0") - before > LITTLE);
+    assert_eq!(client.count("the tunnel is up"), 1, "{client:?}");
+    client.signal("TERM");
+    assert!(client.ended().success());
+}

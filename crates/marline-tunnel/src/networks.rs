@@ -1,0 +1,250 @@
+//! The networks of this host that lead to the server, found by themselves.
+//!
+//! An interface is one if it works, has an address of the server's family, and a route to the server: a default one, or one of
+//! its own. The device of the tunnel is none. Each has a place among the paths, which it keeps until it is gone.
+
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use marline::runtime::{InterfaceAddress, NetworkChanges, Runtime};
+use marline::{AssignedInterface, PathRule, PathSource, PathStatus, TokioRuntime};
+
+use crate::mode::Mode;
+use crate::routing::Routing;
+
+/// Networks that are used at a time.
+const PLACES: usize = 4;
+
+/// Those of [`Mode::Save`] that cost money, beside these.
+const METERED_PLACES: usize = 2;
+
+/// The interval at which networks are looked for where the kernel does not report changes.
+const POLL: Duration = Duration::from_secs(2);
+
+/// After a report, others follow: a network comes with a link, addresses and routes.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Names of interfaces that lead to mobile networks: those of systemd, of Android's modems, and of serial lines.
+const MOBILE: [&str; 3] = ["ww", "rmnet", "ppp"];
+
+/// Whether an interface leads to a mobile network, which may cost money.
+pub(crate) fn is_mobile(name: &str) -> bool {
+    let kind = std::fs::read_to_string(format!("/sys/class/net/{name}/uevent"));
+    let is_modem = kind.is_ok_and(|kind| kind.lines().any(|line| line == "DEVTYPE=wwan"));
+    is_modem || MOBILE.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The place of a network among the paths.
+#[derive(Debug)]
+struct Place {
+    interface: AssignedInterface,
+    status: PathStatus,
+}
+
+/// An interface that leads to the server.
+#[derive(Debug)]
+struct Network {
+    name: String,
+    status: PathStatus,
+}
+
+/// The networks that are used.
+#[derive(Debug)]
+pub(crate) struct Networks {
+    runtime: TokioRuntime,
+    places: Vec<Place>,
+    /// The device of the tunnel.
+    device: String,
+    mode: Mode,
+}
+
+impl Networks {
+    /// Places without networks.
+    ///
+    /// # Errors
+    /// There is no runtime.
+    pub(crate) fn new(device: &str, mode: Mode) -> io::Result<Self> {
+        let metered = match mode {
+            Mode::Save => METERED_PLACES,
+            Mode::Fast | Mode::Steady => 0,
+        };
+        let ordinary = [PathStatus::Available; PLACES].into_iter();
+        let statuses = ordinary.chain(
+            [PathStatus::Backup; METERED_PLACES]
+                .into_iter()
+                .take(metered),
+        );
+        let place = |status| Place {
+            interface: AssignedInterface::default(),
+            status,
+        };
+        Ok(Self {
+            runtime: TokioRuntime::current()?,
+            places: statuses.map(place).collect(),
+            device: device.to_owned(),
+            mode,
+        })
+    }
+
+    /// A rule for each place.
+    pub(crate) fn rules(&self) -> Vec<PathRule> {
+        let rule = |place: &Place| PathRule {
+            status: place.status,
+            ..PathRule::new(PathSource::Assigned(place.interface.clone()))
+        };
+        self.places.iter().map(rule).collect()
+    }
+
+    /// The interfaces that have a place.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.places.iter().map(|place| place.interface.name());
+        names.flatten().collect()
+    }
+
+    /// Looks for networks that lead to one of `servers`; returns whether others are used now.
+    pub(crate) fn update(&self, servers: &[SocketAddr]) -> bool {
+        // What cannot be read stays as it was.
+        let Ok(found) = self.find(servers) else {
+            return false;
+        };
+        let before = self.names();
+        let fits = |place: &Place, network: &Network| place.status == network.status;
+        for place in &self.places {
+            let name = place.interface.name();
+            let stays =
+                |network: &Network| Some(&network.name) == name.as_ref() && fits(place, network);
+            if name.is_some() && !found.iter().any(stays) {
+                place.interface.assign(None);
+            }
+        }
+        for network in &found {
+            let is_used = self.names().contains(&network.name);
+            let is_free = |place: &&Place| place.interface.name().is_none() && fits(place, network);
+            if !is_used && let Some(place) = self.places.iter().find(is_free) {
+                place.interface.assign(Some(network.name.clone()));
+            }
+        }
+        self.names() != before
+    }
+
+    /// The networks that lead to one of `servers`: the one that the system prefers comes first.
+    fn find(&self, servers: &[SocketAddr]) -> io::Result<Vec<Network>> {
+        let mut routing = Routing::open()?;
+        let addresses = self.runtime.interfaces()?;
+        let mut found = Vec::<Network>::new();
+        for server in servers {
+            // No network leads to this host itself; without a route, none leads anywhere.
+            if routing.is_local(server.ip()).unwrap_or(false) {
+                continue;
+            }
+            let preferred = self.runtime.source_for(*server, None).ok();
+            let mut usable: Vec<_> = addresses
+                .iter()
+                .filter(|one| self.is_usable(one, server.ip()))
+                .collect();
+            usable.sort_by_key(|one| (Some(one.address) != preferred, one.index));
+            for InterfaceAddress {
+                name,
+                address,
+                index,
+                ..
+            } in usable
+            {
+                let is_known = found.iter().any(|network| network.name == *name);
+                let Some(index) = index.filter(|_| !is_known) else {
+                    continue;
+                };
+                if routing.leads_to(server.ip(), index, *address)? {
+                    found.push(Network {
+                        name: name.clone(),
+                        status: match self.mode == Mode::Save && is_mobile(name) {
+                            true => PathStatus::Backup,
+                            false => PathStatus::Available,
+                        },
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether an address may be that of a network.
+    fn is_usable(&self, one: &InterfaceAddress, server: IpAddr) -> bool {
+        let is_of_link = match one.address {
+            IpAddr::V4(address) => address.is_link_local(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        };
+        one.is_up
+            && one.name != self.device
+            && one.address.is_ipv4() == server.is_ipv4()
+            && !one.address.is_loopback()
+            && !is_of_link
+    }
+
+    /// Follows the networks that lead to `server`, as the kernel reports that something has changed.
+    pub(crate) async fn follow(
+        &self,
+        server: SocketAddr,
+        on_change: impl Fn(&[String]),
+    ) -> Infallible {
+        let mut changes = self.runtime.network_changes();
+        loop {
+            if self.update(&[server]) {
+                on_change(&self.names());
+            }
+            match &mut changes {
+                Some(changes) => {
+                    changed(&mut **changes).await;
+                    tokio::time::sleep(SETTLED).await;
+                }
+                None => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+}
+
+async fn changed(changes: &mut dyn NetworkChanges) {
+    poll_fn(|cx| changes.poll_change(cx)).await;
+}
+
+/// [`Networks::follow`], if there are any.
+pub(crate) async fn follow(
+    networks: Option<&Networks>,
+    server: SocketAddr,
+    on_change: impl Fn(&[String]),
+) -> Infallible {
+    match networks {
+        Some(networks) => networks.follow(server, on_change).await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modems_and_what_is_named_as_one_are_mobile() {
+        for (name, expected) in [
+            ("wwan0", true),
+            ("wwp0s20u4", true),
+            ("ppp0", true),
+            ("rmnet_data0", true),
+            ("wlan0", false),
+            ("eth0", false),
+        ] {
+            assert_eq!(is_mobile(name), expected, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn loopback_is_no_network() {
+        let networks = Networks::new("tun-none", Mode::Fast).unwrap();
+        networks.update(&["127.0.0.1:443".parse().unwrap()]);
+        assert!(networks.names().is_empty(), "{networks:?}");
+        assert_eq!(networks.rules().len(), PLACES);
+    }
+}
