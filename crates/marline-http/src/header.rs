@@ -2,7 +2,7 @@
 
 use http::header::{COOKIE, HOST, HeaderMap, HeaderValue};
 use http::uri::Authority;
-use http::{Request, Response, Uri, Version};
+use http::{Method, Request, Response, Uri, Version};
 use marline_h3::{has_blank_ends, is_authority, without_empty_port};
 
 /// The number of fields of a request; its host counts as one in every version.
@@ -36,6 +36,23 @@ pub(crate) fn has_valid_host<B>(request: &Request<B>) -> bool {
         // Without a host, a request of HTTP/1.0 is for the only one.
         (None, _) => request.version() == Version::HTTP_10 || is_new && authority.is_some(),
         _ => false,
+    }
+}
+
+/// Whether the target of a request is one. Over HTTP/2 it has a scheme and a path, or `*` (RFC 9113, section 8.3.1), which the `h2`
+/// library does not check in full. Over HTTP/1.1 it has one of the forms of RFC 9112, section 3.2, of which the authority form is for CONNECT
+/// alone.
+pub(crate) fn has_valid_target<B>(request: &Request<B>) -> bool {
+    let uri = request.uri();
+    let is_new = request.version() >= Version::HTTP_2;
+    let begins_with_letter =
+        |scheme: &str| scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    match (uri.scheme_str(), uri.path_and_query()) {
+        (Some(scheme), _) if !begins_with_letter(scheme) => false,
+        // The absolute form may have a query without a path.
+        (Some(_), _) if !is_new => true,
+        (_, Some(target)) => target.as_str().starts_with('/') || target == "*",
+        (_, None) => request.method() == Method::CONNECT,
     }
 }
 

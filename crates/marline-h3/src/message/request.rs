@@ -101,7 +101,7 @@ fn target(pseudo: Pseudo, request: &Request<()>) -> Result<Uri, StreamError> {
         .ok_or(StreamError::malformed("a request without :scheme"))?;
     // `Scheme` takes none for a valid one.
     let scheme = Some(&scheme[..])
-        .filter(|scheme| !scheme.is_empty())
+        .filter(|scheme| scheme.first().is_some_and(u8::is_ascii_alphabetic))
         .and_then(|scheme| Scheme::try_from(scheme).ok())
         .ok_or(StreamError::malformed("an invalid :scheme"))?;
     let path = pseudo

@@ -91,6 +91,7 @@ fn requests_have_method_scheme_authority_and_path() {
         (":method", "G E T"),
         (":scheme", ""),
         (":scheme", "ht tp"),
+        (":scheme", "1a"),
         (":authority", ""),
         (":authority", "user@a"),
         (":authority", "a/b"),

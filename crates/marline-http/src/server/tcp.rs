@@ -549,12 +549,8 @@ fn fault<B>(request: &Request<B>, has_content: bool, max_fields: usize) -> Optio
     let headers = request.headers();
     // It has none, and what follows is of the tunnel (RFC 9110, section 9.3.6).
     let is_tunnel_with_content = request.method() == Method::CONNECT && has_content;
-    // The authority form is for CONNECT alone (RFC 9112, section 3.2.3); `*` is for OPTIONS.
-    let is_target_without_path = request.uri().path().is_empty()
-        && request.method() != Method::CONNECT
-        && request.uri().scheme().is_none();
     let is_malformed = !header::has_valid_host(request)
-        || is_target_without_path
+        || !header::has_valid_target(request)
         || header::has_blanks(request.version(), headers)
         || is_tunnel_with_content;
     match (header::request_fields(request) > max_fields, is_malformed) {

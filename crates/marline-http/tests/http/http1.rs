@@ -63,6 +63,7 @@ async fn requests_have_one_valid_host() {
         // The authority form of a target is for CONNECT alone.
         &["GET a:443 HTTP/1.1", "Host: a"],
         &["GET file HTTP/1.1", "Host: file"],
+        &["GET ?file HTTP/1.1", "Host: a"],
         &["HEAD victim.example HTTP/1.1", "Host: a"],
     ] {
         let status = status_of(&server, lines).await;

@@ -170,6 +170,16 @@ pub(crate) fn malformed() -> Vec<Vec<u8>> {
     .into_iter()
     .map(|authority| header_frame(&target(authority), true))
     .collect();
+    for (place, field) in [
+        (1, (":scheme", "")),
+        (1, (":scheme", "1a")),
+        (3, (":path", "?b")),
+        (3, (":path", "b")),
+    ] {
+        let mut fields = target("a");
+        fields[place] = field;
+        malformed.push(header_frame(&fields, true));
+    }
     for field in [("x-a", " b"), ("x-a", "b "), ("x-a", "\tb"), ("host", "b")] {
         malformed.push(header_frame(&with(field), true));
     }
