@@ -31,21 +31,23 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Fields by which a client may make claims about itself that applications trust.
-pub(super) const CLAIMS: [HeaderName; 12] = [
+/// Fields beside `X-Forwarded-*` by which a client may make claims about itself that applications trust.
+const CLAIMS: [HeaderName; 8] = [
     FORWARDED,
-    X_FORWARDED_FOR,
-    X_FORWARDED_PROTO,
-    X_FORWARDED_HOST,
-    HeaderName::from_static("x-forwarded-port"),
-    HeaderName::from_static("x-forwarded-prefix"),
-    HeaderName::from_static("x-forwarded-scheme"),
-    HeaderName::from_static("x-forwarded-server"),
-    HeaderName::from_static("x-forwarded-ssl"),
+    HeaderName::from_static("front-end-https"),
+    HeaderName::from_static("x-url-scheme"),
     HeaderName::from_static("x-client-ip"),
+    HeaderName::from_static("x-cluster-client-ip"),
+    HeaderName::from_static("cf-connecting-ip"),
     HeaderName::from_static("true-client-ip"),
     HeaderName::from_static("x-real-ip"),
 ];
+
+/// Whether a client may make claims about itself by this field; [`REWRITES`] are treated on their own.
+pub(super) fn is_claim(name: &HeaderName) -> bool {
+    let is_forwarded = name.as_str().starts_with("x-forwarded") && !REWRITES.contains(name);
+    is_forwarded || CLAIMS.contains(name)
+}
 
 /// The certificate of the client (RFC 9440, section 2.2), with its subject, number and hash in fields of their own.
 const CLIENT_CERT: HeaderName = HeaderName::from_static("client-cert");
@@ -263,15 +265,19 @@ pub(super) fn has_other_coding(headers: &HeaderMap) -> bool {
 /// Removes fields that applications behind CGI and WSGI confuse with others: fields with `_` in their names, which they
 /// cannot distinguish from those with `-`, and `Proxy`, which becomes the variable `HTTP_PROXY`.
 pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
+    remove_where(headers, |name| name.as_str().contains('_'));
+    headers.remove(PROXY);
+}
+
+fn remove_where(headers: &mut HeaderMap, is_removed: impl Fn(&HeaderName) -> bool) {
     let names: Vec<HeaderName> = headers
         .keys()
-        .filter(|name| name.as_str().contains('_'))
+        .filter(|name| is_removed(name))
         .cloned()
         .collect();
     for name in names {
         headers.remove(name);
     }
-    headers.remove(PROXY);
 }
 
 /// Removes from trailers the fields that are not passed on in headers, and those that are not
@@ -279,9 +285,9 @@ pub(super) fn remove_ambiguous(headers: &mut HeaderMap) {
 pub(super) fn clean_trailers(trailers: &mut HeaderMap) {
     remove_hop_by_hop(trailers);
     remove_ambiguous(trailers);
-    for name in CLAIMS
+    remove_where(trailers, is_claim);
+    for name in CLIENT_CERTIFICATE
         .iter()
-        .chain(&CLIENT_CERTIFICATE)
         .chain(&REWRITES)
         .chain(&NOT_IN_TRAILERS)
     {
@@ -346,9 +352,7 @@ pub(super) fn add_forwarded(
     claims: ClientFields,
 ) {
     if claims == ClientFields::Replace {
-        for name in CLAIMS {
-            headers.remove(name);
-        }
+        remove_where(headers, is_claim);
     }
     let client = received.client.map(|client| client.ip().to_canonical());
     if how.has_x_forwarded() {
