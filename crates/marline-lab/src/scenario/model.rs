@@ -120,7 +120,8 @@ impl Settings {
                 continue;
             };
             for (way, direction) in [("up", &spec.up), ("down", &spec.down)] {
-                if direction.trace.is_some() && !direction.once {
+                let has_trace = direction.trace.is_some() || direction.delay_trace.is_some();
+                if has_trace && !direction.once {
                     link.spec.push_str(&format!(",{way}.trace-start=random"));
                 }
             }

@@ -146,7 +146,8 @@ impl DirectionSpec {
         }
         if let Some(file) = &self.delay_trace {
             let trace = load("delay-trace", file, read, DelayTrace::parse)?;
-            let line = TracedDelay::new(trace, self.reorder);
+            let start = self.start_of(trace.period(), shared);
+            let line = TracedDelay::new(trace, self.reorder).starting_at(start);
             stages.push(Box::new(if self.once { line.once() } else { line }));
         }
         if let Some(handovers) = handovers.filter(|_| self.handover_delay != DelayRange::default())

@@ -282,7 +282,7 @@ impl DirectionSpec {
         let has_trace = self.trace.is_some() || self.delay_trace.is_some();
         needs(!self.once || has_trace, "once", "trace")?;
         needs(
-            self.trace_start == default.trace_start || self.trace.is_some(),
+            self.trace_start == default.trace_start || has_trace,
             "trace-start",
             "trace",
         )?;

@@ -39,8 +39,14 @@ const SHAPER_LATENCY: Duration = Duration::from_millis(50);
 const RATE_SAMPLING: Duration = Duration::from_millis(10);
 
 impl DirectionSpec {
-    /// The transmitter with its queue; `None` if the rate is unlimited. A trace that begins at random does so by
-    /// the `shared` seed, as traces of both directions were recorded together.
+    /// Where a trace of this `period` begins. A random place follows from the `shared` seed alone: traces of both directions,
+    /// and of rates and delays, were recorded together.
+    pub(super) fn start_of(&self, period: Duration, shared: Seed) -> Duration {
+        self.trace_start
+            .unwrap_or_else(|| period.mul_f64(random_part(shared.of("trace-start"))))
+    }
+
+    /// The transmitter with its queue; `None` if the rate is unlimited.
     pub(super) fn server<B: Send + 'static>(
         &self,
         rtt: Duration,
@@ -50,11 +56,7 @@ impl DirectionSpec {
         if let Some(file) = &self.trace {
             let trace = load("trace", file, read, Trace::parse)?;
             let queue = self.queue(trace.mean_bits_per_second(), rtt, seed);
-            let start = self.trace_start.unwrap_or_else(|| {
-                trace
-                    .period()
-                    .mul_f64(random_part(shared.of("trace-start")))
-            });
+            let start = self.start_of(trace.period(), shared);
             let link = TraceLink::new(trace, queue).starting_at(start);
             return Ok(Some(Box::new(if self.once { link.once() } else { link })));
         }
