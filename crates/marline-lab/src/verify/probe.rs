@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use marline_link::spec::{Radio, SpecError};
-use marline_link::{LinkSpec, Seed, Time};
+use marline_link::{DropReason, LinkSpec, Seed, Time};
 use rand::RngExt;
 
 use super::Quantity;
@@ -34,6 +34,10 @@ const DEFAULT_FEED: u64 = 100_000_000;
 const FAST: u64 = 200_000_000;
 /// The interval of a sparse flow.
 const SPARSE: Duration = Duration::from_millis(97);
+/// The time for which a queue settles under a constant load.
+const SETTLED: Duration = Duration::from_secs(20);
+/// The time for which a queue is flooded.
+const FLOOD: Duration = Duration::from_secs(10);
 /// Packets of a window.
 const WINDOW: u64 = 256;
 
@@ -54,6 +58,12 @@ pub(super) enum Probe {
     Hops,
     /// Five flows that each overload the link, and a sparse one.
     Crowd,
+    /// Packets at random times, fewer than the link carries.
+    Random,
+    /// Packets at constant intervals, slightly more than the link carries.
+    Overload,
+    /// Twice what the link carries.
+    Flood,
     /// Acknowledgments from the client.
     Acks,
     /// Downloads limited by a window, acknowledged often and rarely.
@@ -102,6 +112,9 @@ impl Probe {
             Self::Trickle => trickle(&mut line, &spec, extent),
             Self::Burst { bytes } => burst(&mut line, bytes),
             Self::Crowd => crowd(&mut line, &Feed::of(&spec, extent)),
+            Self::Random => random(&mut line, &spec, extent.lossy, draws),
+            Self::Overload => overload(&mut line, &spec, extent.steady),
+            Self::Flood => flood(&mut line, &spec),
             Self::Acks => acks(&mut line, extent.lossless),
             Self::Hops => {
                 let feed = Feed::of(&spec, extent);
@@ -210,6 +223,122 @@ fn crowd(line: &mut Line, feed: &Feed) -> Measured {
         (Quantity::LoneShare, 100.0 * lone as f64 / all as f64),
         (Quantity::SparseDelay, mean),
     ]
+}
+
+/// The delays and losses of full packets from the server.
+#[derive(Debug)]
+struct Arrivals {
+    /// When each was sent.
+    sent: Vec<Time>,
+    /// The time from which sent packets count.
+    from: Time,
+    /// The sum of the one-way delays of those that arrived, in milliseconds.
+    delays: f64,
+    arrived: u64,
+    lost: u64,
+    /// Those of the lost packets that queue management dropped.
+    dropped: u64,
+}
+
+impl Arrivals {
+    /// Counts packets that are sent from `from` on.
+    const fn since(from: Time) -> Self {
+        Self {
+            sent: Vec::new(),
+            from,
+            delays: 0.0,
+            arrived: 0,
+            lost: 0,
+            dropped: 0,
+        }
+    }
+
+    /// Sends a packet.
+    fn send(&mut self, line: &mut Line, now: Time) {
+        line.send(now, End::Server, FULL, self.sent.len() as u64);
+        self.sent.push(now);
+    }
+
+    /// Counts the packets that arrived or were lost by `until`.
+    fn count(&mut self, line: &mut Line, until: Time) {
+        while let Some(outcome) = line.next(until) {
+            let number = usize::try_from(outcome.number).unwrap_or(usize::MAX);
+            let Some(sent) = self.sent.get(number).filter(|sent| **sent >= self.from) else {
+                continue;
+            };
+            match outcome.lost {
+                None => {
+                    self.arrived += 1;
+                    self.delays += millis(outcome.at.since(*sent));
+                }
+                Some(reason) => {
+                    self.lost += 1;
+                    self.dropped += u64::from(reason == DropReason::QueueManagement);
+                }
+            }
+        }
+    }
+
+    fn delay(&self) -> f64 {
+        self.delays / self.arrived as f64
+    }
+
+    fn loss_percent(&self) -> f64 {
+        100.0 * self.lost as f64 / (self.lost + self.arrived) as f64
+    }
+}
+
+/// The time in which a link without a radio transmits a full packet, in seconds.
+fn packet_time(spec: &LinkSpec) -> f64 {
+    let rate = spec.down.rate.unwrap_or(DEFAULT_FEED);
+    f64::from(FULL) * 8.0 / rate as f64
+}
+
+/// Poisson arrivals at 80 % of the rate.
+fn random(line: &mut Line, spec: &LinkSpec, count: u64, draws: Seed) -> Measured {
+    let mean = packet_time(spec) / 0.8;
+    let mut rng = draws.rng();
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO));
+    for _ in 0..count {
+        let part: f64 = rng.random();
+        now += Duration::from_secs_f64(-mean * libm::log(1.0 - part));
+        arrivals.count(line, now);
+        arrivals.send(line, now);
+    }
+    arrivals.count(line, Time::MAX);
+    vec![
+        (Quantity::RandomDelay, arrivals.delay()),
+        (Quantity::RandomLoss, arrivals.loss_percent()),
+    ]
+}
+
+/// 105 % of the rate, after the queue has settled.
+fn overload(line: &mut Line, spec: &LinkSpec, time: Duration) -> Measured {
+    let gap = Duration::from_secs_f64(packet_time(spec) / 1.05);
+    let settled = Time::ZERO + SETTLED;
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(settled));
+    while now < settled + time {
+        arrivals.send(line, now);
+        now += gap;
+        arrivals.count(line, now);
+    }
+    arrivals.count(line, Time::MAX);
+    vec![
+        (Quantity::OverloadDelay, arrivals.delay()),
+        (Quantity::OverloadLoss, arrivals.loss_percent()),
+    ]
+}
+
+/// Twice the rate.
+fn flood(line: &mut Line, spec: &LinkSpec) -> Measured {
+    let gap = Duration::from_secs_f64(packet_time(spec) / 2.0);
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO));
+    while now < Time::ZERO + FLOOD {
+        arrivals.send(line, now);
+        now += gap;
+        arrivals.count(line, now);
+    }
+    vec![(Quantity::Drops, arrivals.dropped as f64)]
 }
 
 fn acks(line: &mut Line, count: u64) -> Measured {

@@ -42,6 +42,16 @@ pub(super) enum Quantity {
     LoneShare,
     /// The mean one-way delay of small packets of a sixth flow, sent now and then beside those.
     SparseDelay,
+    /// The mean one-way delay of full packets that arrive at random (Poisson) at 80 % of the rate.
+    RandomDelay,
+    /// The share of them that is lost.
+    RandomLoss,
+    /// The mean one-way delay of full packets at constant intervals and 105 % of the rate.
+    OverloadDelay,
+    /// The share of them that is lost.
+    OverloadLoss,
+    /// Packets that queue management drops in the first ten seconds of twice the rate.
+    Drops,
     /// The share of acknowledgments that arrive, of 2,000 a second.
     AcksPassed,
     /// The goodput divided by that of a single hop of the same radio.
@@ -72,6 +82,11 @@ impl Quantity {
             Self::BurstRate => "rate in a burst",
             Self::LoneShare => "share of a lone host",
             Self::SparseDelay => "delay of a sparse flow",
+            Self::RandomDelay => "delay at 80 % load",
+            Self::RandomLoss => "loss at 80 % load",
+            Self::OverloadDelay => "delay at 105 % load",
+            Self::OverloadLoss => "loss at 105 % load",
+            Self::Drops => "dropped in 10 s at 200 % load",
             Self::AcksPassed => "acknowledgments that pass",
             Self::HopShare => "goodput against one hop",
             Self::FewerAcks => "gain of ACK for 10 over 2",
@@ -85,19 +100,23 @@ impl Quantity {
             | Self::RttMean
             | Self::RttDeviation
             | Self::BufferTime
-            | Self::SparseDelay => "ms",
+            | Self::SparseDelay
+            | Self::RandomDelay
+            | Self::OverloadDelay => "ms",
             Self::RttRetried
             | Self::LossUp
             | Self::LossDown
             | Self::FewerAcks
             | Self::LoneShare
+            | Self::RandomLoss
+            | Self::OverloadLoss
             | Self::AcksPassed => "%",
             Self::Goodput
             | Self::GoodputDeviation
             | Self::Payload
             | Self::PayloadAcknowledged
             | Self::BurstRate => "Mb/s",
-            Self::LossRun | Self::BufferPackets | Self::AtOnce => "packets",
+            Self::LossRun | Self::BufferPackets | Self::AtOnce | Self::Drops => "packets",
             Self::Buffer => "kB",
             Self::HopShare => "",
         }
@@ -115,6 +134,9 @@ impl Quantity {
             }
             Self::BufferPackets => Probe::Burst { bytes: 1517 },
             Self::LoneShare | Self::SparseDelay => Probe::Crowd,
+            Self::RandomDelay | Self::RandomLoss => Probe::Random,
+            Self::OverloadDelay | Self::OverloadLoss => Probe::Overload,
+            Self::Drops => Probe::Flood,
             Self::AcksPassed => Probe::Acks,
             Self::HopShare => Probe::Hops,
             Self::FewerAcks => Probe::Window,

@@ -49,6 +49,16 @@ fn presets_and_models_meet_their_specified_bounds() {
 }
 
 #[test]
+fn models_meet_their_bounds_at_the_extent_of_the_command() {
+    let models: Vec<_> = MODELS.iter().map(|model| model.name).collect();
+    let verified = verify(&models, 1, &mut |_| {}).unwrap();
+    for found in &verified {
+        println!("{found:?}");
+    }
+    assert_eq!(outside(&verified), [""; 0]);
+}
+
+#[test]
 fn every_preset_specifies_delay_goodput_and_loss() {
     use Quantity::*;
     for preset in PRESETS {
