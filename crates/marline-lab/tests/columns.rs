@@ -91,6 +91,8 @@ fn columns_of_every_workload_are_documented() {
         ("transfer", format!("{LINK}[workload]\ntransfer = \"500kB\"\nfeatures = true\n")),
         ("measure", format!("{LINK}[workload]\nmeasure = {{ after = \"1s\", until = \"3s\" }}\n{FLOW}")),
         ("visits", format!("{LINK}initial_window = \"careful\"\n[workload]\nvisits = [{{ size = \"200kB\" }}, {{ size = \"200kB\" }}]\nafterwards = \"2s\"\n{FLOW}")),
+        ("video", format!("{LINK}workload.video = {{ ladder = [\"1mbps\", \"5mbps\"], length = \"8s\" }}\n")),
+        ("call", format!("{LINK}workload.call = {{ rate = \"1mbps\", length = \"2s\" }}\n[[background]]\nkind = \"poisson\"\nrate = \"1mbps\"\nmetrics = true\n")),
         ("streams", "paths = [\"rate=10mbps, rtt=20ms\", \"rate=5mbps, rtt=80ms\"]\nmultipath.on = true\n[workload]\nstreams = [{ id = 1, size = \"20kB\", group = \"small\" }, { id = 2, size = \"50kB\" }]\n".to_owned()),
     ];
     for (name, scenario) in scenarios {

@@ -69,6 +69,8 @@ impl<'a> Reader<'a> {
 
     /// Checks that all keys have been read: others are unknown. A key may occur once, with `-` or with `_`.
     pub(super) fn finish(self) -> Result<(), Problem> {
+        #[cfg(test)]
+        known::record(&self.requested);
         let mut seen: HashMap<&str, &Place> = HashMap::new();
         for (key, node) in &self.table.0 {
             let Some(known) = self.requested.iter().find(|known| is_key(key, known)) else {
@@ -163,5 +165,25 @@ impl Node {
         Ok(entries
             .map(|(key, node)| (key.clone(), node.value()))
             .collect())
+    }
+}
+
+/// The keys that tables may have, for the test of their documentation.
+#[cfg(test)]
+pub(super) mod known {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static TABLES: RefCell<Vec<Vec<String>>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn record(keys: &[&str]) {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        TABLES.with_borrow_mut(|tables| tables.push(keys));
+    }
+
+    /// The keys of each table that this thread has read since the last call.
+    pub(in crate::scenario) fn take() -> Vec<Vec<String>> {
+        TABLES.take()
     }
 }

@@ -15,6 +15,7 @@ mod links;
 mod mistakes;
 mod overrides;
 mod paths;
+mod reference;
 mod settings;
 mod streams;
 mod sweep;
