@@ -6,6 +6,7 @@
 #   make vectors      the published decisions, through the code the stack runs (MARLINE_VECTORS=DIR: others)
 #   make experiments  every experiment, with reports in lab-results/: continues, and says before what it takes
 #   make gallery      the book's page with a picture of each experiment alone, of RESULTS too: target/book/gallery/index.html
+#   make tunnel       the experiments of docs/tunnel-results.md, and its picture: half an hour, needs the kernel; continues
 #   make kernel       the kernel for `marline lab run --backend kernel`, kept in ~/.cache/marline
 #   make dist         what is given to others, in target/packages: static binaries, a package for Debian, a wheel, checksums
 #   make dist-check   the same on a bare Debian: installs, serves, fetches, and leaves nothing (as root)
@@ -31,7 +32,7 @@ FUZZ_SECONDS ?= 60
 # Every build takes all of the workspace with all features, so that parts share what they build.
 ALL := --workspace --all-features
 
-.PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments gallery deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
+.PHONY: help book playground demo determinants flows kernel dist dist-check compiles packages experiments tunnel gallery deps test check lint bench bench-peers bench-servers fuzz mutants attack clean
 .PHONY: format pages deny clippy clippy-fuzz clippy-peers docs unit quick vectors python examples readme curl-rows playground ring msrv minimal-versions compatible peers acme product-rows interop virtual-time
 
 help:
@@ -84,6 +85,11 @@ dist-check:
 experiments:
 	@$(CARGO) build --quiet --release -p marline-cli
 	@$(PYTHON) tools/experiments.py target/release/marline
+
+tunnel:
+	@$(CARGO) build --quiet -p marline-cli --all-features
+	@$(PYTHON) tools/tunnel_experiments.py run
+	@$(PYTHON) tools/tunnel_experiments.py report target/tunnel-experiments.jsonl
 
 gallery:
 	@$(PYTHON) tools/gallery.py $(RESULTS)
