@@ -1,14 +1,18 @@
 //! The writing side of a connection's socket.
 //!
 //! The `h2` library writes, and flushes, each frame of DATA by itself. Over HTTP/2, small writes of one poll of the connection are
-//! joined here, so that its responses take one system call together.
+//! joined here, so that its responses take one system call together. Large ones are passed on at once, but marked as parts of more:
+//! the system then sends full segments, and the receiver is woken up for these instead of for each write.
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
+#[cfg(target_os = "linux")]
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -28,6 +32,8 @@ struct State {
     /// Whether small writes wait for [`Outbox::poll_send`].
     is_joining: bool,
     waiting: BytesMut,
+    /// Whether the system may hold back a part of a segment until more follows.
+    is_held: bool,
     /// Time of the latest moved bytes.
     moved: Instant,
     /// Why the socket took no more, until a write returns it.
@@ -42,6 +48,7 @@ impl Outbox {
             look: Look::new(),
             is_joining: false,
             waiting: BytesMut::new(),
+            is_held: false,
             moved: Instant::now(),
             failure: None,
         })))
@@ -69,6 +76,7 @@ impl Outbox {
         if !state.waiting.is_empty() && state.poll_send(cx).is_ready() {
             state.flushed(cx);
         }
+        state.release();
     }
 
     pub(super) fn poll_write(
@@ -161,14 +169,30 @@ impl State {
         };
         loop {
             ready!(stream.poll_write_ready(cx))?;
-            match stream.try_write_vectored(bufs) {
+            let written = if self.is_joining {
+                write_part(&stream, bufs)
+            } else {
+                stream.try_write_vectored(bufs)
+            };
+            match written {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(written) => {
+                    self.is_held = self.is_joining;
                     self.wrote(written);
                     return Poll::Ready(Ok(written));
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             }
+        }
+    }
+
+    /// Has the system send what it holds back.
+    fn release(&mut self) {
+        if mem::take(&mut self.is_held)
+            && let Some(stream) = &self.stream
+        {
+            // Setting the option again sends the rest. An error is that of a connection that has ended.
+            let _ = stream.set_nodelay(true);
         }
     }
 
@@ -185,6 +209,7 @@ impl State {
             match written {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(written) => {
+                    self.is_held = false;
                     self.waiting.advance(written);
                     self.wrote(written);
                 }
@@ -198,6 +223,22 @@ impl State {
         self.waiting = BytesMut::new();
         Poll::Ready(())
     }
+}
+
+/// Writes what more will follow.
+#[cfg(target_os = "linux")]
+fn write_part(stream: &TcpStream, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+    stream.try_io(Interest::WRITABLE, || {
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+        let mut no_ancillary = SendAncillaryBuffer::default();
+        Ok(sendmsg(stream, bufs, &mut no_ancillary, flags)?)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn write_part(stream: &TcpStream, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    stream.try_write_vectored(bufs)
 }
 
 impl fmt::Debug for Outbox {
@@ -238,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn small_writes_arrive_together_and_before_what_follows() {
+    async fn small_writes_arrive_together_and_before_what_follows_of_which_nothing_is_held_back() {
         let (outbox, mut client) = joining().await;
         let mut read = [0; 20];
         for part in [&b"one "[..], b"two "] {
@@ -260,9 +301,18 @@ mod tests {
         assert_eq!(&read[..len], b"one two ");
         write(&outbox, b"three ").await;
         let large = vec![b'x'; 2 * limits::JOINED_WRITES];
-        assert!(write(&outbox, &large).await > 0);
-        let len = client.read(&mut read).unwrap();
-        assert!(read[..len].starts_with(b"three x"));
+        let written = write(&outbox, &large).await;
+        poll_fn(|cx| {
+            outbox.poll_send(cx);
+            Poll::Ready(())
+        })
+        .await;
+        let mut read = vec![0; 6 + large.len()];
+        let mut len = 0;
+        while len < 6 + written {
+            len += client.read(&mut read[len..]).unwrap();
+        }
+        assert!(read.starts_with(b"three xx"));
     }
 
     #[tokio::test]
