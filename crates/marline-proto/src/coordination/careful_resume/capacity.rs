@@ -48,8 +48,13 @@ impl SavedModel {
             bandwidth: self.bandwidth,
             is_limit: self.is_limit,
             min_rtt,
-            random_loss: f64::from(self.random_loss) / LOSS_UNITS,
+            random_loss: self.loss_rate(),
         }
+    }
+
+    /// The random loss rate, 0 to 1.
+    pub(super) fn loss_rate(&self) -> f64 {
+        f64::from(self.random_loss) / LOSS_UNITS
     }
 
     /// Whether its values are possible: stored bytes may be anything.

@@ -17,6 +17,9 @@ const SLOWEST: u32 = 10;
 const TOLERATED_LOSS: u64 = 8;
 const TOLERATED_PACKETS: u64 = 2;
 
+/// The part of what was sent whose loss, beside a queue and beyond the saved random loss, is not random.
+const QUEUED_LOSS: f64 = 0.02;
+
 /// The smallest rise of the round-trip time that indicates a queue; otherwise a quarter of the smallest one.
 const QUEUE: Duration = Duration::from_millis(4);
 
@@ -277,9 +280,13 @@ impl CarefulResume {
             lost,
             lost_packets,
         } = self.exposed;
-        let is_rare = lost_packets <= TOLERATED_PACKETS || lost <= sent / TOLERATED_LOSS;
-        let has_queue = self.rtt.is_some_and(|rtt| is_above(rtt.adjusted, rtt.min));
-        self.judges_losses && is_rare && !has_queue
+        let is_rare = if self.rtt.is_some_and(|rtt| is_above(rtt.adjusted, rtt.min)) {
+            let random = self.saved.model.map_or(0.0, |model| model.loss_rate());
+            lost as f64 <= (random + QUEUED_LOSS) * sent as f64
+        } else {
+            lost_packets <= TOLERATED_PACKETS || lost <= sent / TOLERATED_LOSS
+        };
+        self.judges_losses && is_rare
     }
 
     /// The network marked packets.
