@@ -138,6 +138,43 @@ pub(super) fn responses(seeds: &mut Seeds) {
     }
 }
 
+/// Scripts of the target `proxy`, made of those of clients and servers: a byte that selects the versions of client and origin, the
+/// length of the steps of a hostile origin, these, and the steps of the client.
+pub(super) fn proxies(seeds: &mut Seeds) {
+    const CLIENT_HTTP3: u8 = 2;
+    const HOSTILE: u8 = 4;
+    const ORIGIN_HTTP2: u8 = 8;
+    let of = |wanted: &str| -> Vec<(String, Vec<u8>)> {
+        let found = seeds.iter().filter(|((target, _), _)| *target == wanted);
+        found
+            .map(|((_, name), script)| (name.clone(), script.clone()))
+            .collect()
+    };
+    let (over_tcp, over_http3, origins) =
+        (of("tcp_request"), of("http3_request"), of("http_client"));
+    let mut add = |name: String, choice: u8, origin: &[u8], client: &[u8]| {
+        let length = u8::try_from(origin.len()).expect("the steps are short");
+        let script = [&[choice, length], origin, client].concat();
+        seeds.insert(("proxy", name), script);
+    };
+    for (name, script) in &over_tcp {
+        add(format!("tcp-{name}-http1"), script[0], &[], &script[1..]);
+        let choice = script[0] | ORIGIN_HTTP2;
+        add(format!("tcp-{name}-http2"), choice, &[], &script[1..]);
+    }
+    for (name, script) in &over_http3 {
+        add(format!("http3-{name}"), CLIENT_HTTP3, &[], &script[1..]);
+    }
+    let client = step(0, 0, b"Accept: */*");
+    for (name, script) in &origins {
+        let choice = match script[0] & 3 {
+            1 => HOSTILE | ORIGIN_HTTP2,
+            _ => HOSTILE,
+        };
+        add(format!("hostile-{name}"), choice, &script[1..], &client);
+    }
+}
+
 /// Values of `Range`, after a byte that selects the file, `If-Range`, and whether the unit is written.
 pub(super) fn ranges(seeds: &mut Seeds) {
     for (name, first, value) in [

@@ -213,6 +213,7 @@ fn seeds() -> Seeds {
     http3::connections(&mut seeds);
     http::tcp_requests(&mut seeds);
     http::responses(&mut seeds);
+    http::proxies(&mut seeds);
     http::ranges(&mut seeds);
     scripts::connections(&mut seeds);
     scripts::engines(&mut seeds);
@@ -539,9 +540,9 @@ fn every_seed_passes_its_target() {
             "address_token" => check_address_token(&bytes),
             "history" => check_record(&bytes[4..]),
             // Their code is in fuzz/fuzz_targets or other crates; `make fuzz` starts with these seeds.
-            "paths" | "http3_request" | "http3_connection" | "tcp_request" | "http_client"
-            | "range_request" | "qlog" | "server_config" | "scenario" | "tunnel_capsules"
-            | "tunnel_packet" => {}
+            "paths" | "proxy" | "http3_request" | "http3_connection" | "tcp_request"
+            | "http_client" | "range_request" | "qlog" | "server_config" | "scenario"
+            | "tunnel_capsules" | "tunnel_packet" => {}
             other => panic!("no target: {other}"),
         }
     }
