@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use http::HeaderMap;
+use http::{Method, Request};
 
 /// The priority of a response (RFC 9218, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,14 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// The priority of a request with these header fields.
-    pub fn of(headers: &HeaderMap) -> Self {
-        let mut found = Self::default();
-        for value in headers.get_all("priority") {
+    /// The priority of a request. A tunnel is incremental unless its field says otherwise: both ends use each part of it, and one
+    /// that is read without end would otherwise keep others of its urgency from the connection.
+    pub fn of<T>(request: &Request<T>) -> Self {
+        let mut found = Self {
+            incremental: *request.method() == Method::CONNECT,
+            ..Self::default()
+        };
+        for value in request.headers().get_all("priority") {
             if let Ok(value) = value.to_str() {
                 found.read(value);
             }
@@ -102,9 +106,31 @@ mod tests {
                 incremental,
             };
             assert_eq!(Priority::parse(value.as_bytes()), expected, "{value}");
-            let mut headers = HeaderMap::new();
-            headers.insert("priority", http::HeaderValue::from_static(value));
-            assert_eq!(Priority::of(&headers), expected, "{value}");
+            let mut request = Request::new(());
+            let field = http::HeaderValue::from_static(value);
+            request.headers_mut().insert("priority", field);
+            assert_eq!(Priority::of(&request), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn tunnels_are_incremental_unless_they_say_otherwise() {
+        for (value, urgency, incremental) in [
+            (None, 3, true),
+            (Some("u=1"), 1, true),
+            (Some("i=?0"), 3, false),
+        ] {
+            let mut request = Request::new(());
+            *request.method_mut() = Method::CONNECT;
+            if let Some(value) = value {
+                let field = http::HeaderValue::from_static(value);
+                request.headers_mut().insert("priority", field);
+            }
+            let expected = Priority {
+                urgency,
+                incremental,
+            };
+            assert_eq!(Priority::of(&request), expected, "{value:?}");
         }
     }
 

@@ -135,3 +135,31 @@ fn forwarded(setting: &Setting) {
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     traffic::ping(&network.client);
 }
+
+#[test]
+fn connections_at_once_share_the_tunnel() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    (0..2).for_each(|path| network.shape(path, "10mbit"));
+    let _server = setting.serve_streams();
+    let mut client = setting.start("tun-shared", &[]);
+    let (happens, events) = std::sync::mpsc::channel();
+    let downloads: Vec<_> = (0..3)
+        .map(|_| {
+            let (namespace, happens) = (Arc::clone(&network.client), happens.clone());
+            std::thread::spawn(move || {
+                transfer(&namespace, HOST[0], || happens.send("half").unwrap());
+                happens.send("end").unwrap();
+            })
+        })
+        .collect();
+    let order: Vec<_> = events.iter().take(6).collect();
+    assert_eq!(order, ["half", "half", "half", "end", "end", "end"]);
+    for download in downloads {
+        download.join().unwrap();
+    }
+    client.signal("TERM");
+    assert!(client.ended().success());
+}

@@ -332,7 +332,7 @@ impl Incoming {
         self.length = ContentLength::new(decoded.content_length);
         let priority = self
             .priority
-            .unwrap_or_else(|| Priority::of(decoded.request.headers()));
+            .unwrap_or_else(|| Priority::of(&decoded.request));
         self.events
             .push_back(StreamEvent::Request(Box::new(RequestHead {
                 request: decoded.request,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use marline::StreamId;
 use marline_h3::{ErrorCode, SendError, StreamError, StreamEvent, frame};
 
@@ -66,11 +66,15 @@ impl<C: QuicTransport> RequestStream<C> {
         }
     }
 
-    /// Sends the header of a request on a stream of this end that is open.
+    /// Sends the header of a request on a stream of this end that is open. What is sent through a tunnel has the priority of the
+    /// request.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub(crate) async fn begin(&mut self, request: &Request<()>) -> Result<(), RequestError> {
+        if *request.method() == Method::CONNECT {
+            self.sender.set_priority(marline_h3::Priority::of(request));
+        }
         let id = self.sender.id();
         let session = &self.sender.registration.session;
         let header = session.with(|state| state.http3.encode_request(id, request))?;
@@ -118,7 +122,7 @@ impl<C: QuicTransport> Sender<C> {
         self.stream.id()
     }
 
-    /// Sets the priority of the response.
+    /// Sets the priority of what is sent.
     pub(crate) fn set_priority(&self, priority: marline_h3::Priority) {
         let transport = self.registration.session.transport();
         transport.set_priority(self.id(), transport_priority(priority));
