@@ -80,15 +80,30 @@ fn a_mobile_network_is_saved_while_another_works() {
         1,
         "{client:?}"
     );
+    (0..2).for_each(|path| network.shape(path, "40mbit"));
     let before = network.received("wwan0");
     traffic::transfer(&network.client, HOST[0], || ());
     let carried = network.received("wwan0") - before;
     assert!(carried < LITTLE, "{carried} bytes");
 
-    network.set_path(0, "down");
-    client.wait_for("1 network leads to the server: wwan0", 1);
-    traffic::transfer(&network.client, HOST[0], || ());
+    // The other is switched off in the middle of a download, and on again.
+    traffic::transfer(&network.client, HOST[0], || {
+        ip(&network.client, "link set path0 down").unwrap();
+        client.wait_for("1 network leads to the server: wwan0", 1);
+    });
     assert!(network.received("wwan0") - before > LITTLE);
+    for command in [
+        "link set path0 up",
+        "route add default via 10.1.0.1 dev path0 metric 40",
+    ] {
+        ip(&network.client, command).unwrap();
+    }
+    client.wait_for("2 networks lead to the server: ", 2);
+    until("the mobile network is saved again", || {
+        let before = network.received("wwan0");
+        traffic::transfer(&network.client, HOST[0], || ());
+        network.received("wwan0") - before < LITTLE
+    });
     assert_eq!(client.count("the tunnel is up"), 1, "{client:?}");
     client.signal("TERM");
     assert!(client.ended().success());

@@ -12,7 +12,9 @@ use super::reinject::Reinjector;
 use super::streams::StreamPlanner;
 use crate::config::MultipathConfig;
 use crate::paths::{Path, PathList};
-use crate::scheduling::path::{PathScheduler, PathView, Plan, Reinjection, StreamView, Work};
+use crate::scheduling::path::{
+    PathScheduler, PathView, Plan, Reinjection, StreamView, Work, usable,
+};
 use crate::streams::{Segment, Streams};
 use crate::time::Instant;
 
@@ -136,13 +138,13 @@ impl PathPlanner {
         true
     }
 
-    /// Queues a copy of the retransmission of what was found lost late on the path other than `id` where it arrives first. There
+    /// Queues a copy of the retransmission of what was found lost late on the usable path other than `id` where it arrives first. There
     /// are no more copies than such losses, so that the budget of reinjection, which a path that fades uses up, does not apply.
     fn copy_late_loss(&self, segment: &Segment, id: PathId, content: &mut Content<'_>) {
         if self.reinjection.is_none() {
             return;
         }
-        let others = self.input.paths.iter();
+        let others = usable(&self.input.paths);
         let others = others.filter(|view| view.id != id && view.smoothed_rtt.is_some());
         let first = others.min_by(|a, b| a.arrival().total_cmp(&b.arrival()));
         let Some(to) = first.and_then(|view| content.paths.by_id(view.id)) else {
@@ -153,9 +155,9 @@ impl PathPlanner {
         }
     }
 
-    /// Queues copies of a segment on the paths other than `id` that are not full.
+    /// Queues copies of a segment on the usable paths other than `id` that are not full.
     fn copy_elsewhere(&self, segment: &Segment, id: PathId, content: &mut Content<'_>) {
-        let others = self.input.paths.iter().filter(|view| view.id != id);
+        let others = usable(&self.input.paths).filter(|view| view.id != id);
         for view in others.filter(|view| !view.is_full()) {
             if let Some(at) = content.paths.by_id(view.id) {
                 content.paths[at].queue.push_copy(*segment);

@@ -24,6 +24,7 @@ pub use redundant::Redundant;
 pub use reinjection::{Outstanding, Reinject, Reinjection, ReinjectionConfig, ReinjectionOrder};
 pub use rr::Rr;
 pub use sa_ecf::{SaEcf, SaEcfConfig, Turns};
+pub(crate) use view::usable;
 pub use view::{PathStatus, PathView, RateView, StreamView, Work, open};
 pub use water_filling::WaterFilling;
 

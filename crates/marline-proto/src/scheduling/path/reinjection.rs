@@ -164,6 +164,7 @@ impl Reinjection {
     /// A path whose rate falls, as on a walk out of Wi-Fi, holds in its buffer what was sent at the rate before, and what
     /// another path delivers meanwhile waits for that. So these bytes are late when they have taken two round trips of the empty path and one of the
     /// other. Only what a rate-based controller knows of a path tells its delay from its queue: on other paths nothing is late.
+    /// Backups carry no copies while another path works.
     pub fn is_late(
         &self,
         now: Instant,
@@ -171,9 +172,9 @@ impl Reinjection {
         oldest: &Outstanding,
         to: PathId,
     ) -> bool {
-        let view = |id: PathId| paths.iter().find(|path| path.id == id);
-        let (Some(from), Some(to), Some(sent_at)) = (view(oldest.path), view(to), oldest.sent_at)
-        else {
+        let from = paths.iter().find(|path| path.id == oldest.path);
+        let to = usable(paths).find(|path| path.id == to);
+        let (Some(from), Some(to), Some(sent_at)) = (from, to, oldest.sent_at) else {
             return false;
         };
         let (Some(rate), Some(rtt)) = (from.rate, to.smoothed_rtt) else {

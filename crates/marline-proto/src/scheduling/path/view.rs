@@ -164,7 +164,7 @@ pub struct Work<'a> {
 }
 
 /// The paths to choose among: those that are available, or the backups if there are none.
-pub(super) fn usable(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
+pub(crate) fn usable(paths: &[PathView]) -> impl Iterator<Item = &PathView> + Clone {
     let is_available = |path: &PathView| path.status == PathStatus::Available;
     let wanted = if paths.iter().any(is_available) {
         PathStatus::Available

@@ -92,6 +92,30 @@ fn a_backup_carries_data_only_if_the_other_path_fails() {
 }
 
 #[test]
+fn a_backup_carries_no_copies_while_the_other_path_works() {
+    // Only a rate-based controller tells a path's queue from its delay.
+    let transport = TransportConfig {
+        multipath: Some(MultipathConfig::default()),
+        ..TransportConfig::default()
+    };
+    let mut several = Several::two_of(transport, narrow());
+    several.client().set_path_status(ONE, PathStatus::Backup);
+    several.pair.drive(Duration::from_millis(50));
+    let lossy = Conditions {
+        loss: 0.02,
+        queue: 400_000,
+        ..narrow()
+    };
+    several.pair.network.set(lossy);
+    let before = several.sent(Side::Server, ONE);
+    let ends = several.ends;
+    download(&mut several.pair, ends, &pattern(4_000_000));
+    // It is kept open.
+    let carried = several.sent(Side::Server, ONE) - before;
+    assert!(carried < 1000, "{carried} bytes");
+}
+
+#[test]
 fn datagrams_and_key_updates_work_with_two_paths() {
     let mut several = Several::two(narrow());
     let ends = several.ends;
