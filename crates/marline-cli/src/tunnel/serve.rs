@@ -146,7 +146,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Arc::new(runtime),
     );
     log.map_err(|error| failed(&error))?.install();
-    let tokens = Tokens::read(&arguments.tokens).map_err(|error| failed(&error))?;
+    let tokens = Tokens::read_some(&arguments.tokens).map_err(|error| failed(&error))?;
     let pool = pool(&arguments)?;
     if arguments.dns.len() > MAX_RESOLVERS {
         return Err(Failure::Usage(format!(

@@ -319,7 +319,7 @@ fn an_operator_revokes_a_user_whose_packets_go_nowhere_else() {
     let beside = ip(&network.client, "route get 198.51.100.1").unwrap_or_default();
     assert!(beside.is_empty() || beside.contains(device), "{beside}");
 
-    fs::write(&tokens, lines).unwrap();
+    fs::write(&tokens, &lines).unwrap();
     server.signal("HUP");
     client.wait_for(UP, 2);
     traffic::ping(&network.client);
@@ -330,6 +330,15 @@ fn an_operator_revokes_a_user_whose_packets_go_nowhere_else() {
     assert!(beside.is_empty() || beside.contains(device), "{beside}");
     client.wait_for(UP, 3);
     traffic::ping(&network.client);
+
+    // All users are gone.
+    fs::write(&tokens, "").unwrap();
+    server.signal("HUP");
+    server.wait_for("read the tokens again: users: 0", 1);
+    server.wait_for("its token was revoked: 10.77.0.2", 2);
+    fs::write(&tokens, lines).unwrap();
+    server.signal("HUP");
+    client.wait_for(UP, 4);
     client.signal("TERM");
     assert!(client.ended().success());
     assert_eq!(network.routes(), before);
