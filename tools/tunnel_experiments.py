@@ -395,7 +395,7 @@ def report(arguments):
 
 def picture(rate):
     """Mbit/s of downloads and uploads with CUBIC by the losses, a group of bars for each."""
-    width, height, left, top, bottom = 900, 360, 50, 40, 60
+    width, height, left, top, bottom = 900, 400, 50, 40, 100
     most = 30
     scale = (height - top - bottom) / most
     parts = [
@@ -420,11 +420,10 @@ def picture(rate):
                 if value is not None:
                     parts.append(f'<rect x="{x + number * bar:.1f}" y="{height - bottom - value * scale:.1f}" width="{bar - 1:.1f}" height="{value * scale:.1f}" fill="{COLOURS[system]}"/>')
         text(left + (side + 0.5) * len(LOSSES) * group, height - bottom + 34, {"down": "downloads", "up": "uploads"}[direction])
-    x = left + 40
-    for system, title in TITLES.items():
-        parts.append(f'<rect x="{x}" y="{top - 32}" width="10" height="10" fill="{COLOURS[system]}"/>')
-        text(x + 14, top - 23, title, "start")
-        x += 26 + 6.4 * len(title)
+    for number, (system, title) in enumerate(TITLES.items()):
+        x, y = left + number % 4 * 215, height - 48 + number // 4 * 24
+        parts.append(f'<rect x="{x}" y="{y}" width="10" height="10" fill="{COLOURS[system]}"/>')
+        text(x + 14, y + 9, title, "start")
     return "\n".join([*parts, "</svg>\n"])
 
 

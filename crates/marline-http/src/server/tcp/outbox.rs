@@ -300,7 +300,7 @@ mod tests {
         let len = client.read(&mut read).unwrap();
         assert_eq!(&read[..len], b"one two ");
         write(&outbox, b"three ").await;
-        let large = vec![b'x'; 2 * limits::JOINED_WRITES];
+        let large = vec![b'x'; limits::JOINED_WRITES + 1];
         let written = write(&outbox, &large).await;
         poll_fn(|cx| {
             outbox.poll_send(cx);
