@@ -65,8 +65,8 @@ struct ManagedPath {
     local: IpAddr,
     /// The time since which it carries data.
     valid_since: Option<Instant>,
-    /// Whether the status that its rule wants is set.
-    is_status_set: bool,
+    /// The status that was set for a rule.
+    status: PathStatus,
     /// If it is to be abandoned: why, and when.
     leaving: Option<Leaving>,
 }
@@ -327,21 +327,20 @@ impl Machine {
         opening.chain(leaving).min()
     }
 
+    /// Sets the status of a path that differs from what its rule wants: of a new one, or one that has migrated to another rule's address.
     fn next_status(&mut self) -> Option<Action> {
         let Self { rules, paths, .. } = self;
-        let path = paths.iter_mut().find(|path| !path.is_status_set)?;
-        path.is_status_set = true;
-        let status = match path.owner {
+        let wanted = |path: &ManagedPath| match path.owner {
             Owner::Rule(rule) => rules[rule].status,
-            Owner::Unlisted | Owner::Application(_) => PathStatus::Available,
+            Owner::Unlisted => PathStatus::Available,
+            Owner::Application(_) => path.status,
         };
-        match status {
-            PathStatus::Available => self.next_status(),
-            PathStatus::Backup => Some(Action::Status {
-                id: path.id,
-                status,
-            }),
-        }
+        let path = paths.iter_mut().find(|path| wanted(path) != path.status)?;
+        path.status = wanted(path);
+        Some(Action::Status {
+            id: path.id,
+            status: path.status,
+        })
     }
 
     fn next_open(&self, now: Instant) -> Option<Action> {
@@ -418,7 +417,7 @@ impl Machine {
             owner,
             local,
             valid_since: None,
-            is_status_set: false,
+            status: PathStatus::Available,
             leaving: None,
         });
     }

@@ -115,6 +115,22 @@ fn backup_status_is_set_on_first_and_later_paths() {
 }
 
 #[test]
+fn a_path_that_migrates_takes_the_status_of_its_new_rule() {
+    let mut bench = Bench::new("wwan0,backup", WIFI);
+    assert_eq!(bench.act(), [open(1, MOBILE), backup(1)]);
+    bench.valid(1);
+    bench.closed(0);
+    bench.machine.on_moved(bench.now, PathId(1), WIFI);
+    let available = Action::Status {
+        id: PathId(1),
+        status: PathStatus::Available,
+    };
+    assert_eq!(bench.act(), [available, open(1, MOBILE), backup(2)]);
+    bench.machine.on_moved(bench.now, PathId(1), MOBILE);
+    assert_eq!(bench.machine.next_action(bench.now), Some(backup(1)));
+}
+
+#[test]
 fn a_first_path_of_no_rule_is_abandoned_once_another_is_validated() {
     let mut bench = Bench::new("wwan0", OTHER);
     assert_eq!(bench.act(), [open(0, WIFI), open(1, MOBILE)]);
