@@ -1,10 +1,12 @@
 //! Clients that exhaust a server, with few resources of their own.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use marline::TransportConfig;
+use marline_http::client::{Client, ClientConfig, HttpVersion, Trust, parse_url};
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
@@ -82,5 +84,100 @@ fn responses_that_nobody_reads_do_not_use_up_the_files_of_the_process() {
         let url = server.url("small");
         let output = run(&["get", &url, "--insecure", "--http", version]);
         assert_eq!(output.stdout, b"small", "HTTP/{version}: {output:?}");
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Connections, and requests of each, whose responses nobody reads.
+const CONNECTIONS: usize = 24;
+const REQUESTS: usize = 10;
+
+/// The memory of a process that is in no file, in bytes.
+fn anonymous(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kilobytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kilobytes.parse::<u64>().unwrap() * 1024
+}
+
+/// An application that sends each client more than it will read; its URL.
+fn torrent() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut sent = stream.read(&mut [0; 4096]).and_then(|_| {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+                });
+                while sent.is_ok() {
+                    sent = stream.write_all(&[7; 1 << 16]);
+                }
+            });
+        }
+    });
+    url
+}
+
+/// Requests much over HTTP/3 and reads nothing of it; returns the most memory that `held` shows.
+async fn flood(server: &Server, held: impl Fn() -> u64) -> u64 {
+    let mut config = ClientConfig {
+        version: HttpVersion::Http3,
+        trust: Trust::Insecure,
+        fallback: false,
+        ..ClientConfig::default()
+    };
+    let transport = TransportConfig {
+        stream_receive_window: Some(1 << 16),
+        ..TransportConfig::default()
+    };
+    config.quic.transport = transport.into();
+    let client = Client::new(config).unwrap();
+    let url = parse_url(&server.url(""), HttpVersion::Http3).unwrap();
+    let headers = http::HeaderMap::new();
+    let (mut connections, mut unread) = (Vec::new(), Vec::new());
+    for _ in 0..CONNECTIONS {
+        let connection = client.connect(&url.origin).await.unwrap();
+        for _ in 0..REQUESTS {
+            let response = connection.get(&url.origin, &url.uri, &headers).await;
+            unread.push(response.unwrap());
+        }
+        connections.push(connection);
+    }
+    let mut most = 0;
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = held();
+        if now < most + MIB {
+            return now.max(most);
+        }
+        most = now;
+    }
+}
+
+#[test]
+fn an_idle_proxy_gives_the_memory_of_a_flood_back() {
+    let application = torrent();
+    let mut command = marline(&["proxy", "--to", &application, "--listen", "127.0.0.1:0"]);
+    let server = Server::spawn(command.stdout(Stdio::null()));
+    let held = || anonymous(server.child.id());
+    let before = held();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let during = runtime.block_on(flood(&server, held));
+    assert!(during > before + 32 * MIB, "{before} {during}");
+    // Nothing happens after the clients have left; the connections of the application end with theirs.
+    let left = Instant::now();
+    while held() > before + 12 * MIB {
+        let waited = left.elapsed();
+        assert!(
+            waited < Duration::from_secs(60),
+            "{before} {during} {}",
+            held()
+        );
+        std::thread::sleep(Duration::from_millis(500));
     }
 }
