@@ -280,9 +280,23 @@ def test_json_of_zeek_is_read_with_the_logs_beside_it(tmp_path: Path) -> None:
     )
     assert [row[2:] for row in zeek(tmp_path / "conn.log")] == [row[2:] for row in ZEEK_FLOWS]
     assert zeek(tmp_path / "conn.log")[0][0] == pytest.approx(1795000000.1)
+    # As `JSON::TS_MILLIS` does.
+    (tmp_path / "conn.log").write_bytes(lines([{**row, "ts": int(row["ts"] * 1000)} for row in CONN]))
+    assert [row[0] for row in zeek(tmp_path / "conn.log")] == [pytest.approx(row[0]) for row in ZEEK_FLOWS]
     (tmp_path / "conn.log").unlink()
     (tmp_path / "conn.log.gz").write_bytes(gzip.compress(lines(CONN)))
     assert zeek(tmp_path / "conn.log.gz") == ZEEK_FLOWS
+
+
+def test_other_logs_of_zeek_are_not_read_as_flows(tmp_path: Path) -> None:
+    ends = {key: value for key, value in CONN[0].items() if key in ("ts", "uid") or key.startswith("id.")}
+    queries = [{**ends, "proto": "udp", "query": "a.example", "rtt": 0.1}]
+    names = "\t".join(queries[0])
+    values = "\t".join(str(value) for value in queries[0].values())
+    for content in (lines(queries), f"#separator \\x09\n#path\tdns\n#fields\t{names}\n{values}\n".encode()):
+        (tmp_path / "dns.log").write_bytes(content)
+        with pytest.raises(UnreadableFileError, match="is a log of Zeek, but not conn"):
+            FlowFile.open(tmp_path / "dns.log")
 
 
 def test_json_whose_last_line_is_cut_is_an_error_with_its_line(tmp_path: Path) -> None:
@@ -291,6 +305,13 @@ def test_json_whose_last_line_is_cut_is_an_error_with_its_line(tmp_path: Path) -
         (tmp_path / "conn.log").write_bytes(whole + end)
         with pytest.raises(UnreadableFileError, match=r"Malformed JSON .* in line 10[12]: "):
             analyse(tmp_path / "conn.log", ANY)
+
+
+def test_errors_of_json_advise_no_options_of_the_library(tmp_path: Path) -> None:
+    (tmp_path / "conn.log").write_text(json.dumps(CONN[0], indent=1))
+    with pytest.raises(UnreadableFileError, match=r"Malformed JSON .* in line 2: ") as told:
+        analyse(tmp_path / "conn.log", ANY)
+    assert "Try " not in str(told.value)
 
 
 def test_our_records_as_json_are_read(tmp_path: Path) -> None:

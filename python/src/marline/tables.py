@@ -193,6 +193,6 @@ def text_literal(value: str) -> str:
 
 def reason(error: duckdb.Error) -> str:
     """An error message in one line, without the library's options and the content of the file."""
-    report = str(error).partition("Possible fixes")[0]
+    report = re.split(r"Possible fixes|\bTry (?:setting|auto-detecting) ", str(error))[0]
     lines = (line.strip() for line in report.splitlines())
     return "; ".join(line for line in lines if line and not line.startswith("Original Line"))

@@ -88,8 +88,14 @@ def _zeek_end(ours: str, theirs: str) -> dict[str, str]:
     }
 
 
-_ZEEK_START = 'coalesce(TRY_CAST("ts" AS DOUBLE), epoch(TRY_CAST("ts" AS TIMESTAMP)))'
-"""JSON may have times as texts (`JSON::TS_ISO8601`)."""
+_ZEEK_NUMBER = 'TRY_CAST("ts" AS DOUBLE)'
+
+_ZEEK_START = (
+    f"coalesce(CASE WHEN {_ZEEK_NUMBER} < 1e11 THEN {_ZEEK_NUMBER} ELSE {_ZEEK_NUMBER} / 1000 END, "
+    'epoch(TRY_CAST("ts" AS TIMESTAMP)))'
+)
+"""JSON may have times as texts (`JSON::TS_ISO8601`), or in milliseconds (`JSON::TS_MILLIS`): seconds of this size are
+after the year 5000."""
 
 _ZEEK_VERSION = _version('"alpn"')
 
@@ -115,8 +121,12 @@ ZEEK_CONN = sorted(
 """Its columns that are read."""
 
 
+ZEEK_OWN = ("conn_state", "duration", "missed_bytes", "orig_bytes", "orig_pkts")
+"""Columns that no other log has: ``dns.log`` and others have the ends of connections, too."""
+
+
 def is_zeek(found: Mapping[str, object]) -> bool:
-    """Whether an object of JSON is of ``conn.log``, with its ends in any of the forms of :func:`zeek_keys`."""
+    """Whether an object of JSON is of a log of connections, with its ends in any of the forms of :func:`zeek_keys`."""
     ends = found.get("id")
     return "id.orig_h" in found or "id_orig_h" in found or (isinstance(ends, dict) and "orig_h" in ends)
 

@@ -22,6 +22,7 @@ from marline.flows.formats import (
     TSTAT,
     ZEEK,
     ZEEK_CONN,
+    ZEEK_OWN,
     Format,
     is_nfdump,
     is_zeek,
@@ -166,7 +167,7 @@ def _read(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: bytes) 
         return _of_json(connection, file, decoded, found)
     first = decoded.removeprefix(BYTE_ORDER_MARK).splitlines()[0]
     if first.startswith("#separator"):
-        return _theirs(path, _zeek(connection, file), ZEEK)
+        return _theirs(path, _zeek(connection, file, None), ZEEK)
     if re.match(r"#\d*#?c(lient)?_ip(:1)?\s", first):
         names = [name.split(":")[0] for name in re.sub(r"^#(\d+#)?", "", first).split()]
         return _theirs(path, text(connection, file, names, TSTAT_LOG), TSTAT)
@@ -181,7 +182,7 @@ def _of_json(connection: duckdb.DuckDBPyConnection, file: Plain, beginning: str,
     """Objects whose kind the first of them shows. Each may lack keys without a value."""
     keys = frozenset(found)
     if is_zeek(found):
-        return _theirs(file.path, _zeek(connection, file), ZEEK)
+        return _theirs(file.path, _zeek(connection, file, keys), ZEEK)
     if is_nfdump(keys):
         return _nfdump(file.path, json_objects(connection, file, NFDUMP_KEYS, beginning))
     _need(file.path, keys, NEEDED)
@@ -261,13 +262,18 @@ def _need(path: Path, columns: Collection[str], needs: Collection[str]) -> None:
         )
 
 
-def _zeek(connection: duckdb.DuckDBPyConnection, file: Plain) -> duckdb.DuckDBPyRelation:
+def _zeek(connection: duckdb.DuckDBPyConnection, file: Plain, keys: Collection[str] | None) -> duckdb.DuckDBPyRelation:
     """``conn.log`` with the data of ``ssl.log`` and ``quic.log`` beside it about the same connections.
 
-    A QUIC connection is in both; it is counted once, and ``quic.log`` takes precedence.
+    A QUIC connection is in both; it is counted once, and ``quic.log`` takes precedence. ``keys`` are those of the first
+    object, if it is JSON.
     """
     conn = _zeek_log(connection, file, ZEEK_CONN)
     _need(file.path, conn.columns, ZEEK.needs)
+    if not set(ZEEK_OWN) & set(conn.columns if keys is None else keys):
+        raise UnreadableFileError(
+            file.path, f"is a log of Zeek, but not conn.log: it has none of the columns {', '.join(ZEEK_OWN)}"
+        )
     told = [conn.project("\"uid\", '' AS sni, '' AS alpn, 0 AS trust").limit(0)]
     for name, alpn, trust in (("ssl", "next_protocol", 1), ("quic", "client_protocol", 2)):
         beside = _beside(file.path, name)
