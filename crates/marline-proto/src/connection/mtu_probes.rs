@@ -8,7 +8,7 @@ use super::Connection;
 use super::packet::DatagramContext;
 use crate::paths::{Slot, Stage};
 use crate::time::Instant;
-use crate::tuple::Transmit;
+use crate::tuple::{FourTuple, Transmit};
 
 /// Divisor of the probe timeout: interval at which the first probe checks again for a bidirectional stream. A lost
 /// request is retransmitted a probe timeout later.
@@ -75,6 +75,22 @@ impl Connection {
                 has_request,
             },
         };
+    }
+
+    /// Handles that the socket refused a datagram of `size` bytes between the addresses of `tuple`, because it exceeds the
+    /// MTU of the interface (EMSGSIZE): the search continues below that size at once, instead of after losses.
+    pub fn on_datagram_refused(&mut self, now: Instant, tuple: FourTuple, size: usize) {
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        let mut slots = self.paths.slots();
+        let Some(at) = slots.find(|&at| self.paths[at].tuples.active.addresses == tuple) else {
+            return;
+        };
+        drop(slots);
+        let path = &mut self.paths[at];
+        if path.tuples.active.mtu.on_refused(size) {
+            path.recovery.on_mtu(path.tuples.active.mtu.current());
+            self.after_recovery(now, at);
+        }
     }
 
     /// Whether a probe that could be sent on `at` is deferred.

@@ -238,7 +238,7 @@ impl Connection {
     }
 
     /// Updates state that depends on the recovery of a path.
-    fn after_recovery(&mut self, now: Instant, at: Slot) {
+    pub(super) fn after_recovery(&mut self, now: Instant, at: Slot) {
         self.paths[at].pace_careful_resume();
         self.paths.share_mtu(at);
         self.report_to_bundle(now, at);

@@ -200,6 +200,21 @@ impl MtuDiscovery {
         true
     }
 
+    /// Handles that the socket refused a datagram of `size` bytes, which exceeds the MTU of the interface. Returns whether
+    /// [`Self::current`] fell back to 1200 bytes.
+    pub(crate) fn on_refused(&mut self, size: u16) -> bool {
+        if size <= MIN_DATAGRAM_SIZE {
+            return false;
+        }
+        let shrinks = size <= self.current;
+        if shrinks {
+            self.current = MIN_DATAGRAM_SIZE;
+            self.black_hole = BlackHole::default();
+        }
+        self.phase = Phase::Searching(Search::new(size.min(self.ceiling + 1)));
+        shrinks
+    }
+
     fn probe_in_flight(&mut self, number: u64) -> Option<&mut Search> {
         match &mut self.phase {
             Phase::Searching(search) if search.in_flight == Some(number) => Some(search),

@@ -16,7 +16,7 @@ use super::can_send_from;
 use super::deliver::Delivery;
 use super::inbox::Passed;
 use super::incoming::ReceiveBuffers;
-use super::outgoing::OutgoingBatch;
+use super::outgoing::{OutgoingBatch, RefusedDatagram};
 use super::state::SharedEndpoint;
 use super::timers::Timers;
 use super::unanswered::Unanswered;
@@ -122,6 +122,20 @@ impl Driver {
         let now = self.shared.runtime.now();
         if let Some(connection) = self.unanswered.end(now, report) {
             enqueue(&mut self.queue, connection, &mut connection.lock());
+        }
+    }
+
+    /// Reports a datagram that exceeds the MTU of its interface to its connection.
+    fn shrink(&mut self, refused: RefusedDatagram) {
+        let now = self.shared.runtime.now();
+        let shared = Arc::clone(&self.shared);
+        let state = shared.lock();
+        if let Some(connection) = state.connection(refused.connection) {
+            let mut inner = connection.lock();
+            inner
+                .proto
+                .on_datagram_refused(now, refused.tuple, refused.size);
+            enqueue(&mut self.queue, connection, &mut inner);
         }
     }
 
@@ -246,6 +260,9 @@ impl Driver {
             if let Some(report) = self.outgoing.take_unroutable() {
                 self.end_one(&report);
             }
+            if let Some(refused) = self.outgoing.take_refused() {
+                self.shrink(refused);
+            }
             let Some(connection) = self.queue.pop_front() else {
                 self.report_all_sent();
                 return progress;
@@ -314,7 +331,7 @@ impl Driver {
             self.shared.notify_watch();
         }
         if let (Some(batch), Some(socket)) = (batch, socket) {
-            self.outgoing.start(batch, socket, is_pinned);
+            self.outgoing.start(handle, batch, socket, is_pinned);
         }
         if !self.endpoint_events.is_empty() {
             let shared = Arc::clone(&self.shared);

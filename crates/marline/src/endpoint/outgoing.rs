@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use marline_proto::{Transmit, Unreachable};
+use marline_proto::{ConnectionHandle, FourTuple, Transmit, Unreachable};
 
 use crate::runtime::{QUOTE, UdpSocket, UnreachableReport};
 
@@ -15,8 +15,27 @@ const MAX_SEND: usize = 65_507;
 /// Most datagrams that a connection is polled for at once: so many of 1,472 bytes (the MTU of Ethernet) fill one send.
 const MAX_BATCH: usize = 44;
 
+/// The system's error for a datagram that exceeds the MTU of the interface: EMSGSIZE, and WSAEMSGSIZE of Windows.
+const TOO_LARGE: i32 = if cfg!(windows) {
+    10_040
+} else if cfg!(any(target_os = "linux", target_os = "android")) {
+    90
+} else {
+    40
+};
+
+/// A datagram that exceeds the MTU of its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RefusedDatagram {
+    pub(super) connection: ConnectionHandle,
+    pub(super) tuple: FourTuple,
+    /// Its size in bytes.
+    pub(super) size: usize,
+}
+
 /// A batch that is being sent.
 struct Batch {
+    connection: ConnectionHandle,
     transmit: Transmit,
     /// The socket that its connection used when it wrote the batch. After a migration another address must not send the
     /// same connection IDs (RFC 9000, section 9.5).
@@ -50,6 +69,8 @@ pub(super) struct OutgoingBatch {
     unroutable: Option<UnreachableReport>,
     /// Whether a datagram could not leave because its source address, its interface or its route is gone.
     network_lost: bool,
+    /// The last datagram that exceeded the MTU of its interface.
+    refused: Option<RefusedDatagram>,
 }
 
 impl OutgoingBatch {
@@ -58,16 +79,18 @@ impl OutgoingBatch {
         socket.max_gso_segments().clamp(1, MAX_BATCH)
     }
 
-    /// Starts sending `transmit`, whose bytes are in `buffer`, from `socket`. Unless it `is_pinned`, the system may
+    /// Starts sending `transmit` of `connection`, whose bytes are in `buffer`, from `socket`. Unless it `is_pinned`, the system may
     /// choose another source address if its own is no longer available. With several paths, that would send
     /// packets of one path over another.
     pub(super) fn start(
         &mut self,
+        connection: ConnectionHandle,
         transmit: Transmit,
         socket: Arc<dyn UdpSocket>,
         is_pinned: bool,
     ) {
         self.batch = Some(Batch {
+            connection,
             transmit,
             socket,
             is_pinned,
@@ -82,6 +105,7 @@ impl OutgoingBatch {
             return Poll::Ready(());
         };
         let Batch {
+            connection,
             transmit: whole,
             socket,
             ..
@@ -111,6 +135,13 @@ impl OutgoingBatch {
                 }
                 Err(error) => {
                     self.network_lost |= is_of_network(&error);
+                    if error.raw_os_error() == Some(TOO_LARGE) {
+                        self.refused = Some(RefusedDatagram {
+                            connection: *connection,
+                            tuple: whole.tuple,
+                            size: whole.segment_size.unwrap_or(whole.size),
+                        });
+                    }
                     if let Some(what) = unroutable(&error) {
                         self.unroutable = Some(UnreachableReport {
                             what,
@@ -130,6 +161,11 @@ impl OutgoingBatch {
     /// Whether since the last call a datagram could not leave because a part of this host's network is gone.
     pub(super) fn take_network_lost(&mut self) -> bool {
         std::mem::take(&mut self.network_lost)
+    }
+
+    /// Takes the datagram that exceeded the MTU of its interface.
+    pub(super) fn take_refused(&mut self) -> Option<RefusedDatagram> {
+        self.refused.take()
     }
 
     /// Takes the report about a datagram for whose destination this host has no route.

@@ -129,7 +129,8 @@ pub trait UdpSocket: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if nothing was sent: try again after
-    /// [`poll_send_ready`](Self::poll_send_ready). Any other error means that this payload is lost.
+    /// [`poll_send_ready`](Self::poll_send_ready). Any other error means that this payload is lost; after the system's EMSGSIZE,
+    /// which says that a datagram exceeds the MTU of the interface, smaller datagrams follow.
     fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()>;
 
     /// Ready when [`try_send`](Self::try_send) may succeed.

@@ -6,6 +6,7 @@ mod acknowledgments;
 mod close;
 mod follow;
 mod manager;
+mod mtu;
 mod paths;
 mod rebinding;
 mod repeat;

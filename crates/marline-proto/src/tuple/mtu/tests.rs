@@ -101,6 +101,20 @@ fn acks_of_packets_that_were_no_probe_are_ignored() {
     assert_eq!(mtu.on_probe_acked(9), Some(1452));
 }
 
+#[test]
+fn a_size_refused_by_the_interface_is_not_probed_again() {
+    let mut mtu = MtuDiscovery::new(CEILING);
+    assert_eq!(mtu.poll_probe(Instant::EPOCH), Some(1452));
+    assert!(!mtu.on_refused(1452));
+    search(&mut mtu, 1400, Instant::EPOCH);
+    assert_eq!(mtu.current(), 1392);
+    assert!(mtu.on_refused(1392), "the MTU of the interface decreased");
+    assert_eq!(mtu.current(), 1200);
+    assert!(!mtu.on_refused(1200));
+    search(&mut mtu, 1372, Instant::EPOCH);
+    assert_eq!(mtu.current(), 1372);
+}
+
 /// A search completed at 1452 bytes.
 fn settled() -> MtuDiscovery {
     let mut mtu = MtuDiscovery::new(CEILING);
@@ -173,7 +187,7 @@ proptest! {
     #[test]
     fn the_size_stays_between_1200_and_the_ceiling(
         ceiling: u16,
-        events in prop::collection::vec((0..6u8, 0..64u64, any::<u16>()), 0..300),
+        events in prop::collection::vec((0..7u8, 0..64u64, any::<u16>()), 0..300),
     ) {
         let mut mtu = MtuDiscovery::new(ceiling);
         let top = ceiling.clamp(1200, MAX_CEILING);
@@ -184,7 +198,8 @@ proptest! {
                 2 => drop(mtu.on_probe_acked(number)),
                 3 => mtu.on_probe_lost(number),
                 4 => mtu.on_acked(number, size),
-                _ => drop(mtu.on_lost(number, size, number + u64::from(size))),
+                5 => drop(mtu.on_lost(number, size, number + u64::from(size))),
+                _ => drop(mtu.on_refused(size)),
             }
             now += Duration::from_secs(20);
             prop_assert!((1200..=top).contains(&mtu.current()));

@@ -93,7 +93,7 @@ fn flush_to(fake: Fake, size: usize, segment: Option<usize>, is_pinned: bool) ->
         size,
         segment_size: segment,
     };
-    outgoing.start(batch, socket, is_pinned);
+    outgoing.start(ConnectionHandle(0), batch, socket, is_pinned);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(outgoing.poll_flush(&mut cx).is_pending());
     fake.full.store(false, Ordering::Relaxed);
