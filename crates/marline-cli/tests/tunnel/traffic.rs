@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use marline::Sha256;
@@ -29,6 +30,16 @@ const SEQUENCE_PORT: u16 = 7003;
 /// The datagrams of a sequence: 1 Mbit/s for some seconds.
 const SEQUENCE: u32 = 400;
 
+/// The datagrams with the number [`SEQUENCE`] after it, one of which arrives.
+const ENDS: u32 = 50;
+
+/// The port of the host that sends until its client has gone.
+const ENDLESS_PORT: u16 = 7004;
+
+/// The connections of [`receive_at_once`], and the bytes that the first of them to have so many receives.
+const AT_ONCE: usize = 3;
+const AT_ONCE_BYTES: usize = 3_000_000;
+
 /// Bytes of a transfer.
 const LENGTH: usize = 6_000_000;
 
@@ -48,10 +59,16 @@ pub(crate) fn serve(network: &Network) {
             let tcp = TcpListener::bind((address, TCP_PORT)).unwrap();
             let count = TcpListener::bind((address, COUNT_PORT)).unwrap();
             let numbered = UdpSocket::bind((address, SEQUENCE_PORT)).unwrap();
-            (udp, tcp, count, numbered)
+            let endless = TcpListener::bind((address, ENDLESS_PORT)).unwrap();
+            (udp, tcp, count, numbered, endless)
         };
-        let (udp, tcp, count, numbered) = network.host.inside(sockets).unwrap();
+        let (udp, tcp, count, numbered, endless) = network.host.inside(sockets).unwrap();
         serve_counts(count);
+        std::thread::spawn(move || {
+            for mut stream in endless.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || while stream.write_all(&[7; 50_000]).is_ok() {});
+            }
+        });
         std::thread::spawn(move || {
             let mut buffer = [0; 2000];
             while let Ok((_, peer)) = numbered.recv_from(&mut buffer) {
@@ -122,8 +139,8 @@ pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
 }
 
 fn send_sequence(socket: &UdpSocket, peer: SocketAddr) {
-    for number in 0..SEQUENCE {
-        let mut datagram = number.to_be_bytes().to_vec();
+    for number in 0..SEQUENCE + ENDS {
+        let mut datagram = number.min(SEQUENCE).to_be_bytes().to_vec();
         datagram.resize(1200, 0);
         let _ = socket.send_to(&datagram, peer);
         std::thread::sleep(Duration::from_millis(10));
@@ -224,14 +241,18 @@ pub(crate) struct Sequence {
 pub(crate) fn sequence(namespace: &Arc<Namespace>, host: &str) -> Sequence {
     let bind = || UdpSocket::bind("0.0.0.0:0");
     let socket = namespace.inside(bind).unwrap().unwrap();
-    socket.set_read_timeout(Some(50 * PAUSE)).unwrap();
+    socket.set_read_timeout(Some(crate::STEP)).unwrap();
     let host = SocketAddr::new(host.parse().unwrap(), SEQUENCE_PORT);
     socket.send_to(b"x", host).unwrap();
     let mut numbers = Vec::new();
     let mut buffer = [0; 2000];
-    while let Ok(length) = socket.recv(&mut buffer) {
-        let number = buffer[..length].first_chunk().unwrap();
-        numbers.push(u32::from_be_bytes(*number));
+    loop {
+        let length = socket.recv(&mut buffer).unwrap();
+        let number = u32::from_be_bytes(*buffer[..length].first_chunk().unwrap());
+        if number == SEQUENCE {
+            break;
+        }
+        numbers.push(number);
     }
     let mut sequence = Sequence::default();
     let (mut seen, mut largest) = (BTreeSet::new(), 0);
@@ -243,6 +264,45 @@ pub(crate) fn sequence(namespace: &Arc<Namespace>, host: &str) -> Sequence {
         }
     }
     sequence
+}
+
+/// Receives from the host on connections at once, until the first of them has [`AT_ONCE_BYTES`] since all had begun; returns what
+/// each has received since then.
+#[track_caller]
+pub(crate) fn receive_at_once(namespace: &Arc<Namespace>, host: &str) -> [usize; AT_ONCE] {
+    let (begin, is_over) = (Barrier::new(AT_ONCE), AtomicBool::new(false));
+    let receive = || {
+        let mut stream = connect(namespace, at(host, ENDLESS_PORT)).unwrap();
+        let mut buffer = vec![0; 50_000];
+        stream.read_exact(&mut buffer[..1]).unwrap();
+        begin.wait();
+        // Without the bytes that came before the last had begun.
+        drain(&mut stream, &mut buffer);
+        begin.wait();
+        let mut received = 0;
+        while received < AT_ONCE_BYTES && !is_over.load(Relaxed) {
+            received += stream.read(&mut buffer).unwrap();
+        }
+        is_over.store(true, Relaxed);
+        received + drain(&mut stream, &mut buffer)
+    };
+    std::thread::scope(|scope| {
+        let receiving = [(); AT_ONCE].map(|()| scope.spawn(receive));
+        receiving.map(|thread| thread.join().unwrap())
+    })
+}
+
+/// Reads the bytes that have arrived; returns how many.
+fn drain(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    stream.set_nonblocking(true).unwrap();
+    let mut drained = 0;
+    while let Ok(length) = stream.read(buffer)
+        && length > 0
+    {
+        drained += length;
+    }
+    stream.set_nonblocking(false).unwrap();
+    drained
 }
 
 /// Receives all bytes from the host, and checks them; calls `half` when half of them have arrived.
