@@ -27,7 +27,7 @@ use crate::link::{
     read_buffer, read_packet,
 };
 use crate::mode::Mode;
-use crate::packet::{Header, is_routable};
+use crate::packet::{Header, MIN_MTU, is_routable};
 use crate::queue::Contained;
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, UNLIMITED_PATH};
@@ -54,6 +54,8 @@ pub struct Session {
     addresses: Vec<IpNet>,
     ranges: Vec<Range>,
     resolvers: Vec<IpAddr>,
+    /// The largest packet that was carried when it was opened.
+    mtu: u16,
     connection: Arc<Connection>,
     /// Whom connections are split with, if the server offers that.
     proxy: Option<Arc<Proxy>>,
@@ -185,10 +187,12 @@ impl Session {
             addresses: Vec::new(),
             ranges: Vec::new(),
             resolvers,
+            mtu: MIN_MTU,
             connection,
             _client: client,
         };
         session.configure().await?;
+        session.mtu = session.link.mtu();
         Ok(session)
     }
 
@@ -229,9 +233,9 @@ impl Session {
         &self.resolvers
     }
 
-    /// The largest packet that is carried now.
+    /// The largest packet that was carried when it was opened, in bytes. [`run`](Self::run) reports each change since.
     pub fn mtu(&self) -> u16 {
-        self.link.mtu()
+        self.mtu
     }
 
     /// Whether the server offers to carry connections of TCP as streams.
@@ -248,7 +252,7 @@ impl Session {
         })
     }
 
-    /// Carries packets until the tunnel ends; `on_mtu` learns when the largest packet changes.
+    /// Carries packets until the tunnel ends; `on_mtu` learns when the largest packet is not [`mtu`](Self::mtu) any more.
     pub async fn run(self, device: &dyn Device, on_mtu: impl FnMut(u16)) -> Ended {
         self.run_with(device, None, on_mtu).await
     }
@@ -268,6 +272,7 @@ impl Session {
             parser,
             addresses,
             ranges,
+            mtu,
             connection,
             ..
         } = &mut self;
@@ -286,7 +291,7 @@ impl Session {
             () = link.receive_all(device, accept) => Ended::Finished,
             error = sent => Ended::Device(error),
             ended = follow(content, parser, Followed { link, device, addresses, ranges }) => ended,
-            () = follow_mtu(link, on_mtu) => Ended::Finished,
+            () = follow_mtu(|| link.mtu(), *mtu, on_mtu) => Ended::Finished,
         }
     }
 }
@@ -478,14 +483,13 @@ fn queue(link: &Link, packet: Contained, allowed: &Allowed<'_>) {
     }
 }
 
-/// Lets `on_mtu` know the largest packet whenever it has changed.
-async fn follow_mtu(link: &Link, mut on_mtu: impl FnMut(u16)) {
-    let mut known = link.mtu();
+/// Lets `on_mtu` know the largest packet whenever it has changed from the `known` one.
+async fn follow_mtu(mtu: impl Fn() -> u16, mut known: u16, mut on_mtu: impl FnMut(u16)) {
     let mut checks = interval(MTU_CHECK);
     checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         checks.tick().await;
-        let now = link.mtu();
+        let now = mtu();
         if now != known {
             known = now;
             on_mtu(now);
@@ -571,5 +575,32 @@ async fn next_change(content: &mut Download, parser: &mut CapsuleParser) -> Resu
             // Requests for addresses of this end are not answered.
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_mtu_that_has_grown_before_the_first_check_is_reported() {
+        let (mtu, reported) = (Cell::new(1400), RefCell::default());
+        let follow = follow_mtu(
+            || mtu.get(),
+            1280,
+            |mtu| RefCell::<Vec<_>>::borrow_mut(&reported).push(mtu),
+        );
+        let change = async {
+            tokio::time::sleep(3 * MTU_CHECK).await;
+            mtu.set(1350);
+            tokio::time::sleep(3 * MTU_CHECK).await;
+        };
+        tokio::select! {
+            () = follow => {}
+            () = change => {}
+        }
+        assert_eq!(*reported.borrow(), [1400, 1350]);
     }
 }
