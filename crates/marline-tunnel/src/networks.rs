@@ -1,7 +1,7 @@
 //! The networks of this host that lead to the server, found by themselves.
 //!
 //! An interface is one if it works, has an address of the server's family, and a route to the server: a default one, or one of
-//! its own. The device of the tunnel is none. Each has a place among the paths, which it keeps until it is gone.
+//! its own. Devices of tunnels are none. Each has a place among the paths, which it keeps until it is gone.
 
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
@@ -13,6 +13,7 @@ use marline::runtime::{InterfaceAddress, NetworkChanges, Runtime};
 use marline::{AssignedInterface, PathRule, PathSource, PathStatus, TokioRuntime};
 
 use crate::mode::Mode;
+use crate::restore::is_tunnel;
 use crate::routing::Routing;
 
 /// Networks that are used at a time.
@@ -179,6 +180,7 @@ impl Networks {
         };
         one.is_up
             && one.name != self.device
+            && !is_tunnel(&one.name)
             && one.address.is_ipv4() == server.is_ipv4()
             && !one.address.is_loopback()
             && !is_of_link

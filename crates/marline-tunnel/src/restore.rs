@@ -85,6 +85,11 @@ fn file_of(device: &str) -> PathBuf {
     Path::new(DIRECTORY).join(format!("tunnel-{namespace}-{device}.json"))
 }
 
+/// Whether a device is that of a client's tunnel, running or killed.
+pub(crate) fn is_tunnel(device: &str) -> bool {
+    file_of(device).exists()
+}
+
 impl Changes {
     /// Makes the changes of `plan` for the tunnel of `device` to `host`. What a killed client has left for this device is removed before.
     ///
