@@ -14,8 +14,10 @@ use crate::routing::{Family, Routing};
 
 /// The device of a server, and its translation of addresses. Dropped, both are removed.
 pub struct Gateway {
+    config: GatewayConfig,
+    own: Vec<IpNet>,
     tun: Arc<Tun>,
-    _nat: Option<Nat>,
+    nat: Option<Nat>,
 }
 
 /// The settings of the host of a server.
@@ -62,11 +64,11 @@ pub enum GatewayError {
 }
 
 impl Gateway {
-    /// Makes a device with the server's addresses of `pool`.
+    /// Makes a device for the server's addresses of `pool`, by which no packets pass before [`set_up`](Self::set_up).
     ///
     /// # Errors
     /// See [`GatewayError`].
-    pub fn open(config: &GatewayConfig, pool: &Pool) -> Result<Self, GatewayError> {
+    pub fn open(config: GatewayConfig, pool: &Pool) -> Result<Self, GatewayError> {
         if config.mtu < MIN_MTU {
             return Err(GatewayError::Mtu(config.mtu));
         }
@@ -75,15 +77,28 @@ impl Gateway {
             check_forwarding(Family::of(address.addr()))?;
         }
         let tun = Tun::open(&config.device)?;
-        configure(&tun, config.mtu, &own).map_err(|cause| GatewayError::Configure {
-            device: config.device.clone(),
+        Ok(Self {
+            config,
+            own,
+            tun: Arc::new(tun),
+            nat: None,
+        })
+    }
+
+    /// Gives the device its addresses and switches it on, and begins the translation of addresses.
+    ///
+    /// # Errors
+    /// See [`GatewayError`].
+    pub fn set_up(&mut self) -> Result<(), GatewayError> {
+        let GatewayConfig { device, mtu, nat } = &self.config;
+        configure(&self.tun, *mtu, &self.own).map_err(|cause| GatewayError::Configure {
+            device: device.clone(),
             cause,
         })?;
-        let nat = config.nat.then(|| Nat::new(&config.device, &own));
-        Ok(Self {
-            tun: Arc::new(tun),
-            _nat: nat.transpose()?,
-        })
+        if *nat {
+            self.nat = Some(Nat::new(device, &self.own)?);
+        }
+        Ok(())
     }
 
     /// Its device.

@@ -143,8 +143,7 @@ impl WrittenTable {
     /// # Errors
     /// A key is unknown: with file, line, and the known keys.
     pub(crate) fn refuse_unknown(&self, known: &[&str]) -> Result<(), String> {
-        let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
-        match self.entries.iter().find(|(key, _)| !is_known(key)) {
+        match self.first_unknown(known) {
             None => Ok(()),
             Some((key, written)) => {
                 let settings = TransportConfig::SETTINGS;
@@ -154,6 +153,12 @@ impl WrittenTable {
                 Err(format!("{}: {what}", self.place(&[key])))
             }
         }
+    }
+
+    /// The first entry whose key is not `known`.
+    pub(crate) fn first_unknown(&self, known: &[&str]) -> Option<&(String, RawValue)> {
+        let is_known = |written: &str| known.iter().any(|key| is_key(written, key));
+        self.entries.iter().find(|(key, _)| !is_known(key))
     }
 
     /// Whether the key `path` is in the file.
@@ -268,7 +273,7 @@ impl WrittenTable {
     }
 
     /// The value written at `path`, if it is there: keys, and members of lists as `[1]`.
-    pub(super) fn value(&self, path: &[&str]) -> Option<&RawValue> {
+    pub(crate) fn value(&self, path: &[&str]) -> Option<&RawValue> {
         let (first, rest) = path.split_first()?;
         let (_, value) = self.entries.iter().find(|(key, _)| is_key(key, first))?;
         rest.iter().try_fold(value, |value, step| match value {

@@ -1,171 +1,220 @@
-//! The settings of a tunnel in a TOML file. Flags of the command line override them.
+//! The settings of a tunnel in a TOML file. Its keys are the names of flags, which override it.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use marline::settings::{Domain, List, Settings, field, keys, quote};
+use clap::{Args, Command, ValueEnum};
+use marline::settings::{RawValue, advice, quote, unknown};
 use marline_http::read_regular_file;
 
 use crate::config_file::WrittenTable;
 use crate::failure::Failure;
+use crate::transport::TransportFlags;
 
 /// More than any configuration has, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-const FILE: Domain = Domain::text("the name of a file");
+/// The key of the argument without a name.
+const SERVER: &str = "server";
 
-/// The keys of a file, each of which is a flag as well.
-#[derive(Clone, Debug, Default)]
-struct Keys {
-    server: Option<String>,
-    token_file: Option<PathBuf>,
-    cacert: Option<PathBuf>,
-    path: Vec<String>,
-    split: Vec<String>,
-    mode: Option<String>,
-    tcp: Option<String>,
-    dns: Vec<String>,
-    device: Option<String>,
-}
-
-impl Keys {
-    const SETTINGS: Settings<Self> = &[
-        field!(server: Domain::text("a host, or a host with a port"), "The server"),
-        field!(token_file: FILE, "The file of the token"),
-        field!(cacert: FILE, "The certificates that are trusted, in PEM"),
-        &List {
-            key: "path",
-            domain: Domain::text(
-                "a network as \"wlan0\", \"wwan0,backup\" or \"192.0.2.7,cap=1GB\"",
-            ),
-            about: "The networks that are used",
-            field: |c: &mut Self| &mut c.path,
-        },
-        &List {
-            key: "split",
-            domain: Domain::text("addresses as \"192.0.2.0/24\""),
-            about: "The destinations whose packets go through the tunnel; without it, all",
-            field: |c: &mut Self| &mut c.split,
-        },
-        field!(mode: Domain::text("\"fast\", \"steady\" or \"save\""), "How several networks are used"),
-        field!(tcp: Domain::text("\"streams\" or \"packets\""), "How connections of TCP are carried"),
-        &List {
-            key: "dns",
-            domain: Domain::text("the address of a resolver, or \"none\""),
-            about: "The resolvers while the tunnel is up",
-            field: |c: &mut Self| &mut c.dns,
-        },
-        field!(device: Domain::text("the name of a network device"), "The network device"),
-    ];
-}
+/// The flag that names the file.
+const CONFIG: &str = "config";
 
 /// The settings of a file.
 pub(super) struct TunnelFile {
-    keys: Keys,
     written: WrittenTable,
 }
 
+/// The names of the flags of a verb, and of its argument without one.
+fn names<A: Args>() -> Vec<String> {
+    let command = A::augment_args(Command::new("verb"));
+    let arguments = command.get_arguments();
+    let names = arguments.map(|argument| argument.get_long().unwrap_or(SERVER).replace('-', "_"));
+    names.collect()
+}
+
+/// The keys of a file of a verb: its flags but those of QUIC.
+fn keys<A: Args>() -> Vec<String> {
+    let of_transport = names::<TransportFlags>();
+    let mut keys = names::<A>();
+    keys.retain(|name| name != CONFIG && !of_transport.contains(name));
+    keys
+}
+
 impl TunnelFile {
-    /// Reads a file.
+    /// Reads a file for the verb with these arguments.
     ///
     /// # Errors
-    /// It cannot be read, or is wrong: with file, line and key.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+    /// It cannot be read, or has a key that is no flag: with file, line and key.
+    pub(super) fn read<A: Args>(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let text = read_regular_file(path, MAX_FILE)
             .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
             .map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
-        Self::parse(&name.to_string(), &text).map_err(Failure::Usage)
+        Self::parse::<A>(&name.to_string(), &text).map_err(Failure::Usage)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self, String> {
+    fn parse<A: Args>(name: &str, text: &str) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
-        let known: Vec<_> = keys(Keys::SETTINGS).collect();
-        written.refuse_unknown(&known)?;
-        let mut keys = Keys::default();
-        written.apply(Keys::SETTINGS, &mut keys)?;
-        Ok(Self { keys, written })
+        let known = keys::<A>();
+        let known: Vec<_> = known.iter().map(String::as_str).collect();
+        let Some((key, _)) = written.first_unknown(&known) else {
+            return Ok(Self { written });
+        };
+        let place = written.place(&[key]);
+        let flag = key.replace('_', "-");
+        Err(match names::<A>().contains(&key.replace('-', "_")) {
+            true => format!("{place}: {key}: this is no key of a file; give the flag --{flag}"),
+            false => format!("{place}: {}", unknown("key", key, known)),
+        })
     }
 
-    pub(super) fn token_file(&self) -> Option<PathBuf> {
-        self.keys.token_file.clone()
-    }
-
-    pub(super) fn cacert(&self) -> Option<PathBuf> {
-        self.keys.cacert.clone()
-    }
-
-    /// The value of a key with one, read as that of its flag.
+    /// Reads the value of a key as that of its flag, unless that is given.
     ///
     /// # Errors
-    /// The flag refuses it: with file, line and key.
+    /// It is no text, or the flag refuses it: with file, line and key.
     pub(super) fn one<T, E: Display>(
         &self,
         key: &str,
+        flag: &mut Option<T>,
         read: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<Option<T>, Failure> {
-        let text = match key {
-            "server" => &self.keys.server,
-            "mode" => &self.keys.mode,
-            "tcp" => &self.keys.tcp,
-            _ => &self.keys.device,
-        };
-        let value = text.as_deref().map(|text| self.value(key, text, read));
-        value.transpose()
+    ) -> Result<(), Failure> {
+        if let (None, Some(written)) = (&flag, self.written.value(&[key])) {
+            *flag = Some(self.value(key, written, &read)?);
+        }
+        Ok(())
     }
 
-    /// The values of a key with several, read as those of its flag.
+    /// Reads the name of a file, unless the flag is given.
     ///
     /// # Errors
-    /// The flag refuses one: with file, line and key.
+    /// It is no text: with file, line and key.
+    pub(super) fn file(&self, key: &str, flag: &mut Option<PathBuf>) -> Result<(), Failure> {
+        self.one(key, flag, PathBuf::from_str)
+    }
+
+    /// Reads the values of a key, one or a list, as those of its flag, unless that is given.
+    ///
+    /// # Errors
+    /// One is no text, or the flag refuses it: with file, line and key.
     pub(super) fn several<T, E: Display>(
         &self,
         key: &str,
+        flag: &mut Vec<T>,
         read: impl Fn(&str) -> Result<T, E>,
-    ) -> Result<Vec<T>, Failure> {
-        let texts = match key {
-            "path" => &self.keys.path,
-            "split" => &self.keys.split,
-            _ => &self.keys.dns,
+    ) -> Result<(), Failure> {
+        if let (true, Some(written)) = (flag.is_empty(), self.written.value(&[key])) {
+            let written = match written {
+                RawValue::List(members) => members,
+                one => std::slice::from_ref(one),
+            };
+            let values = written.iter().map(|one| self.value(key, one, &read));
+            *flag = values.collect::<Result<_, _>>()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a number, unless the flag is given.
+    ///
+    /// # Errors
+    /// It is none, or too small or too large: with file, line and key.
+    pub(super) fn number(
+        &self,
+        key: &str,
+        flag: &mut Option<u16>,
+        least: u16,
+    ) -> Result<(), Failure> {
+        let (None, Some(written)) = (&flag, self.written.value(&[key])) else {
+            return Ok(());
         };
-        let values = texts.iter().map(|text| self.value(key, text, &read));
-        values.collect()
+        let number = match written {
+            RawValue::Integer(number) => u16::try_from(*number).ok(),
+            _ => None,
+        };
+        let wrong = || {
+            let most = u16::MAX;
+            self.wrong(
+                key,
+                &format!("this must be a number from {least} to {most}, not {written}"),
+            )
+        };
+        *flag = Some(number.filter(|number| *number >= least).ok_or_else(wrong)?);
+        Ok(())
+    }
+
+    /// Reads whether a flag without a value is given.
+    ///
+    /// # Errors
+    /// It is neither true nor false: with file, line and key.
+    pub(super) fn switch(&self, key: &str, flag: &mut bool) -> Result<(), Failure> {
+        match self.written.value(&[key]) {
+            None => {}
+            Some(RawValue::Switch(is_on)) => *flag |= is_on,
+            Some(written) => {
+                return Err(self.wrong(key, &format!("this must be true or false, not {written}")));
+            }
+        }
+        Ok(())
     }
 
     fn value<T, E: Display>(
         &self,
         key: &str,
-        text: &str,
+        written: &RawValue,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Result<T, Failure> {
-        read(text).map_err(|why| {
-            let place = self.written.place(&[key]);
-            Failure::Usage(format!("{place}: {key}: \"{}\": {why}", quote(text)))
-        })
+        let RawValue::Text(text) = written else {
+            return Err(self.wrong(key, &format!("this must be text in quotes, not {written}")));
+        };
+        read(text).map_err(|why| self.wrong(key, &format!("\"{}\": {why}", quote(text))))
+    }
+
+    /// The error for a value.
+    fn wrong(&self, key: &str, why: &str) -> Failure {
+        let place = self.written.place(&[key]);
+        Failure::Usage(format!("{place}: {key}: {why}"))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tunnel::up::network;
+/// One of the words that a flag takes.
+///
+/// # Errors
+/// It is none of them, which the message lists.
+pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+    T::from_str(text, false).map_err(|_| {
+        let words = T::value_variants().iter();
+        let words: Vec<_> = words.filter_map(ValueEnum::to_possible_value).collect();
+        advice(text, words.iter().map(|word| word.get_name()))
+    })
+}
 
-    #[test]
-    fn what_is_wrong_is_named_with_its_line() {
-        let text = "server = \"example.org\"\n\nsplit = [\"10.0.0.0/8\", \"x\"]\n";
-        let file = TunnelFile::parse("t.toml", text).ok().unwrap();
-        let Err(Failure::Usage(message)) = file.several("split", network) else {
-            panic!("the network is refused");
-        };
-        assert!(message.starts_with("t.toml:3: split: \"x\": "), "{message}");
-        for (text, place) in [
-            ("\nmode = 1", "t.toml:2: "),
-            ("server = 3", "t.toml:1: server"),
-            ("dns = [\"1\"", "t.toml:1"),
-            ("tcp = \"a\"\ntcp = \"b\"", "t.toml:2: tcp"),
-        ] {
-            let message = TunnelFile::parse("t.toml", text).err().unwrap();
-            assert!(message.starts_with(place), "{message}");
+/// What `--config` of a verb makes of its arguments, for tests.
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// The message about a file of this content.
+    pub(in crate::tunnel) fn refused<A: Args>(
+        text: &str,
+        complete: impl Fn(&TunnelFile) -> Result<(), Failure>,
+    ) -> String {
+        let file = TunnelFile::parse::<A>("t.toml", text);
+        match file.map(|file| complete(&file)) {
+            Err(message) | Ok(Err(Failure::Usage(message))) => message,
+            Ok(other) => panic!("{text}: {other:?}"),
         }
+    }
+
+    /// The keys of the verb that change nothing in its arguments, with the values that `value` has for them.
+    pub(in crate::tunnel) fn ignored<A: Args>(
+        value: impl Fn(&str) -> &'static str,
+        complete: impl Fn(&TunnelFile) -> String,
+    ) -> Vec<String> {
+        let read = |text: &str| complete(&TunnelFile::parse::<A>("t.toml", text).ok().unwrap());
+        let without = read("");
+        let mut keys = keys::<A>();
+        keys.retain(|key| read(&format!("{key} = {}", value(key))) == without);
+        keys
     }
 }

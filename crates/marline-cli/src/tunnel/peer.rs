@@ -1,11 +1,13 @@
 //! The server of a client, by the flags of those that need one.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
 use marline::{PathPolicy, PathRule};
-use marline_http::client::{ClientConfig, Trust};
+use marline_http::client::{ClientConfig, ClientError, Trust};
 use marline_http::read_regular_file;
 use marline_tunnel::client::OpenError;
 
@@ -61,19 +63,18 @@ impl Peer {
 
     /// Takes over from a file what the flags leave open.
     pub(super) fn complete(&mut self, file: &TunnelFile) -> Result<(), Failure> {
-        if self.host.is_none() {
-            self.host = file.one("server", server)?;
-        }
-        if self.token_file.is_none() {
-            self.token_file = file.token_file();
-        }
+        file.one("server", &mut self.host, server)?;
+        file.file("token_file", &mut self.token_file)?;
+        // Flags about trust replace those of the file as a whole.
         if self.cacert.is_none() && !self.insecure {
-            self.cacert = file.cacert();
+            file.file("cacert", &mut self.cacert)?;
+            file.switch("insecure", &mut self.insecure)?;
+            if self.insecure && self.cacert.is_some() {
+                let message = "cacert and insecure are both in the file; keep one of them";
+                return Err(Failure::Usage(message.to_owned()));
+            }
         }
-        if self.path.is_empty() {
-            self.path = file.several("path", str::parse)?;
-        }
-        Ok(())
+        file.several("path", &mut self.path, str::parse)
     }
 
     /// The settings of connections to it.
@@ -108,30 +109,66 @@ impl Peer {
     /// The token of the user. It is no argument, because other users of the machine see those.
     pub(super) fn token(&self) -> Result<String, Failure> {
         let Some(file) = &self.token_file else {
-            return std::env::var(TOKEN).map_err(|_| {
-                Failure::Usage(format!(
-                    "a token is missing; give the file that `marline tunnel token` wrote with --token-file, or the token in ${TOKEN}"
-                ))
-            });
+            return token_in(std::env::var_os(TOKEN)).map_err(Failure::Usage);
         };
         let text = read_regular_file(file, MAX_TOKEN_FILE)
             .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+        let file = file.display();
         match text {
+            Ok(text) if text.trim().is_empty() => Err(Failure::Failed(format!(
+                "{file} has no token; write the output of `marline tunnel token` into it"
+            ))),
             Ok(text) => Ok(text.trim().to_owned()),
-            Err(error) => {
-                let file = file.display();
-                Err(Failure::Failed(format!(
-                    "cannot read the token in {file}: {error}"
-                )))
-            }
+            Err(error) => Err(Failure::Failed(format!(
+                "cannot read the token in {file}: {error}"
+            ))),
         }
+    }
+}
+
+/// The token in the variable with this value.
+fn token_in(variable: Option<OsString>) -> Result<String, String> {
+    let token = variable.map(|value| value.to_string_lossy().trim().to_owned());
+    match token {
+        Some(token) if !token.is_empty() => Ok(token),
+        Some(_) => Err(format!(
+            "the variable {TOKEN} is empty; give it a token, or the file of one with --token-file"
+        )),
+        None => Err(format!(
+            "a token is missing; give the file that `marline tunnel token` wrote with --token-file, or the token in ${TOKEN}"
+        )),
+    }
+}
+
+/// A message with its advice, if there is any.
+pub(super) fn advised(message: &dyn Display, advice: Option<Cow<'static, str>>) -> String {
+    match advice {
+        Some(advice) => format!("{message}; {advice}"),
+        None => message.to_string(),
+    }
+}
+
+/// Advice for whoever has no connection to a server.
+pub(super) fn connection_advice(error: &ClientError) -> Option<Cow<'static, str>> {
+    match error {
+        ClientError::Certificate { .. }
+        | ClientError::Resolve { .. }
+        | ClientError::NoPath { .. }
+        | ClientError::Trust { .. } => Some(advice(error)),
+        ClientError::Connect { .. }
+        | ClientError::ConnectTimeout { .. }
+        | ClientError::NoResponse { .. }
+        | ClientError::WrongProtocol { .. } => {
+            Some("check host and port, and that no firewall drops UDP; `marline tunnel serve` is the server".into())
+        }
+        _ => None,
     }
 }
 
 /// Advice for whoever made a request that is refused.
 pub(super) fn refusal_advice(error: &OpenError) -> Option<Cow<'static, str>> {
     match error {
-        OpenError::Client(error) => Some(advice(error)),
+        OpenError::Client(error) => connection_advice(error),
         OpenError::Unauthorized => {
             Some("ask its operator for a token, made with `marline tunnel token`".into())
         }
@@ -144,6 +181,8 @@ pub(super) fn refusal_advice(error: &OpenError) -> Option<Cow<'static, str>> {
 
 #[cfg(test)]
 mod tests {
+    use marline_http::client::CertificateProblem;
+
     use super::*;
 
     #[test]
@@ -159,6 +198,82 @@ mod tests {
         for text in ["", "https://", "http://example.org", "example.org/x", "a@b"] {
             let error = server(text).unwrap_err();
             assert!(error.contains("HOST:PORT"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_variable_is_no_token() {
+        let token = |text: &str| token_in(Some(text.into()));
+        assert_eq!(token(" x\n"), Ok("x".to_owned()));
+        for text in ["", " \n"] {
+            let error = token(text).unwrap_err();
+            assert!(error.contains("MARLINE_TUNNEL_TOKEN is empty"), "{error}");
+        }
+        assert!(token_in(None).unwrap_err().contains("--token-file"));
+    }
+
+    /// Those of `get`, which has more.
+    #[test]
+    fn advice_names_flags_that_a_tunnel_has() {
+        let (host, address) = ("a.example".to_owned(), ([192, 0, 2, 1], 4433).into());
+        let cause = || std::io::Error::other("x");
+        let certificate = |problem| ClientError::Certificate {
+            host: host.clone(),
+            problem,
+            cause: cause().into(),
+        };
+        let errors = [
+            certificate(CertificateProblem::NotTrusted),
+            certificate(CertificateProblem::NoName),
+            certificate(CertificateProblem::Invalid),
+            ClientError::Connect {
+                host: host.clone(),
+                address,
+                cause: cause().into(),
+            },
+            ClientError::ConnectTimeout {
+                host: host.clone(),
+                address,
+                limit: std::time::Duration::ZERO,
+            },
+            ClientError::NoPath {
+                host: host.clone(),
+                address,
+            },
+            ClientError::Resolve {
+                host: host.clone(),
+                cause: cause(),
+            },
+            ClientError::WrongProtocol {
+                host: host.clone(),
+                wanted: "HTTP/3",
+                cause: cause().into(),
+            },
+            ClientError::NoResponse {
+                cause: cause().into(),
+            },
+            ClientError::Trust {
+                path: None,
+                reason: String::new(),
+            },
+            ClientError::Tls {
+                host,
+                address,
+                reason: "x",
+                cause: cause().into(),
+            },
+        ];
+        let command = Peer::augment_args(clap::Command::new("up"));
+        let flags: Vec<_> = command
+            .get_arguments()
+            .filter_map(clap::Arg::get_long)
+            .collect();
+        for error in errors {
+            let advice = connection_advice(&error).unwrap_or_default();
+            for word in advice.split([' ', ',', ';', '`']) {
+                let flag = word.strip_prefix("--").unwrap_or("path");
+                assert!(flags.contains(&flag), "{error}: {advice}");
+            }
         }
     }
 }

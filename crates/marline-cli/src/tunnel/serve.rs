@@ -1,7 +1,8 @@
 //! `marline tunnel serve`.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -15,11 +16,13 @@ use marline_http::server::{
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::gateway::{Gateway, GatewayConfig};
 use marline_tunnel::ipnet::IpNet;
+use marline_tunnel::packet::MIN_MTU;
 use marline_tunnel::pool::Pool;
 use marline_tunnel::server::{self as tunnel, Tunnels};
 use marline_tunnel::tokens::Tokens;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::keys::{TunnelFile, choice};
 use super::up::network;
 use super::{PORT, Tcp, device_name};
 use crate::failure::{Failure, print_message};
@@ -32,6 +35,9 @@ const DEVICE: &str = "marline-tunnel";
 
 /// The prefixes of addresses without --pool: of 10.0.0.0/8 one that few networks have, and a unique local one of IPv6.
 const POOL: [&str; 2] = ["10.77.0.0/24", "fd77:6d61:726c::/64"];
+
+/// Tunnels of a user without --per-user.
+const PER_USER: u16 = 8;
 
 /// The largest packet without --mtu: what most paths carry in a datagram.
 const MTU: u16 = 1400;
@@ -50,8 +56,12 @@ const MTU: u16 = 1400;
     marline tunnel serve --tokens tokens --allow 10.0.0.0/8")]
 pub(crate) struct Arguments {
     /// The file of users, to which `tunnel token` appends
+    #[arg(long, value_name = "FILE", required_unless_present = "config")]
+    tokens: Option<PathBuf>,
+
+    /// Read settings from FILE (TOML), which flags override
     #[arg(long, value_name = "FILE")]
-    tokens: PathBuf,
+    config: Option<PathBuf>,
 
     /// The address to listen on, UDP [default: :4433, all addresses]
     #[arg(long, value_name = "ADDR:PORT")]
@@ -102,13 +112,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
     allow: Vec<IpNet>,
 
-    /// Tunnels of one user at a time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    per_user: u16,
+    /// Tunnels of one user at a time [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    per_user: Option<u16>,
 
-    /// The largest packet to clients, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = MTU)]
-    mtu: u16,
+    /// The largest packet to clients, in bytes [default: 1400]
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u16>,
 
     /// The name of the network device
     ///
@@ -126,7 +136,68 @@ pub(crate) struct Arguments {
     transport: TransportFlags,
 }
 
+impl Arguments {
+    /// These, with what they leave open from the file that they name.
+    fn complete(mut self) -> Result<Self, Failure> {
+        let Some(path) = &self.config else {
+            return Ok(self);
+        };
+        let file = TunnelFile::read::<Self>(path)?;
+        self.read(&file)?;
+        Ok(self)
+    }
+
+    fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+        file.file("tokens", &mut self.tokens)?;
+        file.one("listen", &mut self.listen, str::parse)?;
+        self.read_identity(file)?;
+        file.file("state", &mut self.state)?;
+        file.several("pool", &mut self.pool, network)?;
+        file.switch("nat", &mut self.nat)?;
+        file.one("tcp", &mut self.tcp, choice)?;
+        file.switch("udp", &mut self.udp)?;
+        file.several("dns", &mut self.dns, str::parse)?;
+        file.several("allow", &mut self.allow, network)?;
+        file.number("per_user", &mut self.per_user, 1)?;
+        file.number("mtu", &mut self.mtu, MIN_MTU)?;
+        file.one("device", &mut self.device, device_name)?;
+        file.one("metrics", &mut self.metrics, str::parse)
+    }
+
+    /// Reads the certificate. Flags about it replace those of the file as a whole.
+    fn read_identity(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+        if self.cert.is_some() || !self.name.is_empty() {
+            return Ok(());
+        }
+        file.file("cert", &mut self.cert)?;
+        file.file("key", &mut self.key)?;
+        file.several("name", &mut self.name, |name| {
+            Ok::<_, Infallible>(name.to_owned())
+        })?;
+        let problem = match (&self.cert, &self.key, self.name.is_empty()) {
+            (Some(_), None, _) => "cert needs key, the private key of the certificate",
+            (None, Some(_), _) => "key needs cert, the certificate of the private key",
+            (Some(_), Some(_), false) => {
+                "name is for a self-signed certificate; leave it out, or cert and key"
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::Usage(problem.to_owned()))
+    }
+
+    /// The file of users.
+    fn tokens(&self) -> Result<&Path, Failure> {
+        let missing = || {
+            Failure::Usage(
+                "the file of users is missing; name it with tokens, or --tokens".to_owned(),
+            )
+        };
+        self.tokens.as_deref().ok_or_else(missing)
+    }
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let arguments = arguments.complete()?;
     raise_open_file_limit();
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let listening = |kind| {
@@ -146,7 +217,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Arc::new(runtime),
     );
     log.map_err(|error| failed(&error))?.install();
-    let tokens = Tokens::read_some(&arguments.tokens).map_err(|error| failed(&error))?;
+    let file = arguments.tokens()?.to_owned();
+    let tokens = Tokens::read_some(&file).map_err(|error| failed(&error))?;
     let pool = pool(&arguments)?;
     if arguments.dns.len() > MAX_RESOLVERS {
         return Err(Failure::Usage(format!(
@@ -155,10 +227,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let gateway = GatewayConfig {
         device: arguments.device.clone().unwrap_or(DEVICE.to_owned()),
-        mtu: arguments.mtu,
+        mtu: arguments.mtu.unwrap_or(MTU),
         nat: arguments.nat,
     };
-    let gateway = Gateway::open(&gateway, &pool).map_err(|error| failed(&error))?;
+    let mut gateway = Gateway::open(gateway, &pool).map_err(|error| failed(&error))?;
     let tunnels = Tunnels::new(
         tunnel::ServerConfig {
             tokens,
@@ -176,6 +248,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     );
     let server = Server::bind(config(&arguments, &tunnels)?);
     let server = server.await.map_err(|error| failed(&error))?;
+    // The port is ours: now packets may pass.
+    gateway.set_up().map_err(|error| failed(&error))?;
     for address in server.metrics_addrs() {
         print_message(&format!("metrics on http://{address}/metrics"));
     }
@@ -183,11 +257,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         print_message(&format!("listening on https://{address}"));
     }
     tokio::spawn(stop(server.handle(), signals));
-    tokio::spawn(follow_tokens(
-        arguments.tokens,
-        Arc::clone(&tunnels),
-        hang_up,
-    ));
+    tokio::spawn(follow_tokens(file, Arc::clone(&tunnels), hang_up));
     let served = tokio::select! {
         gone = tunnels.run() => match gone {
             Ok(never) => match never {},
@@ -243,7 +313,7 @@ fn pool(arguments: &Arguments) -> Result<Arc<Pool>, Failure> {
         true => default.collect(),
         false => given.clone(),
     };
-    Pool::new(&prefixes, arguments.per_user.into())
+    Pool::new(&prefixes, arguments.per_user.unwrap_or(PER_USER).into())
         .map_err(|error| Failure::Usage(format!("--pool: {error}")))
 }
 
@@ -312,4 +382,81 @@ fn identity(
         path.display()
     ));
     Ok(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::tunnel::keys::testing::{ignored, refused};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments() -> Arguments {
+        let words = ["serve", "--config", "t.toml"];
+        Line::try_parse_from(words).unwrap().arguments
+    }
+
+    #[test]
+    fn every_flag_is_a_key_of_the_file() {
+        let value = |key: &str| match key {
+            "listen" | "metrics" => "\"127.0.0.1:4434\"",
+            "pool" | "allow" => "\"10.0.0.0/8\"",
+            "dns" => "[\"192.0.2.53\"]",
+            "tcp" => "\"packets\"",
+            "nat" | "udp" => "true",
+            "per_user" | "mtu" => "1300",
+            // They belong together.
+            "cert" => "\"c.pem\"\nkey = \"k.pem\"",
+            "key" => "\"k.pem\"\ncert = \"c.pem\"",
+            _ => "\"example\"",
+        };
+        let complete = |file: &TunnelFile| {
+            let mut arguments = arguments();
+            arguments.read(file).unwrap();
+            format!("{arguments:?}")
+        };
+        assert_eq!(ignored::<Arguments>(value, complete), [""; 0]);
+    }
+
+    #[test]
+    fn errors_of_the_file_name_line_and_key() {
+        for (text, expected) in [
+            (
+                "per_user = 0",
+                "t.toml:1: per_user: this must be a number from 1 to 65535, not 0",
+            ),
+            (
+                "\nmtu = 500",
+                "t.toml:2: mtu: this must be a number from 1280 to 65535, not 500",
+            ),
+            ("mtu = \"1400\"", "t.toml:1: mtu: "),
+            ("nat = \"yes\"", "t.toml:1: nat: this must be true or false"),
+            ("tcp = \"stream\"", "did you mean streams?"),
+            (
+                "\npool = [\"10.0.0.0/8\", \"x\"]",
+                "t.toml:2: pool: \"x\": ",
+            ),
+            ("listen = \"x\"", "t.toml:1: listen: \"x\": "),
+            (
+                "tokns = \"t\"",
+                "t.toml:1: unknown key \"tokns\"; did you mean tokens?",
+            ),
+            ("path = \"wlan0\"", "t.toml:1: unknown key \"path\""),
+            ("cert = \"c.pem\"", "cert needs key"),
+            ("cert = \"c\"\nkey = \"k\"\nname = \"n\"", "leave it out"),
+        ] {
+            let message = refused::<Arguments>(text, |file| arguments().read(file));
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+        let Err(Failure::Usage(message)) = arguments().tokens().map(drop) else {
+            panic!("the users are missing");
+        };
+        assert!(message.contains("--tokens"), "{message}");
+    }
 }

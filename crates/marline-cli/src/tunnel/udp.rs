@@ -10,8 +10,8 @@ use tokio::net::UdpSocket;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::PORT;
-use super::peer::{Peer, refusal_advice};
-use crate::failure::{Failure, advice, print_message};
+use super::peer::{Peer, advised, connection_advice, refusal_advice};
+use crate::failure::{Failure, print_message};
 use crate::transport::TransportFlags;
 
 /// Pass datagrams of UDP on to one destination behind a server of tunnels
@@ -83,15 +83,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 fn report(error: &OpenError) {
-    print_message(&match refusal_advice(error) {
-        Some(advice) => format!("{error}; {advice}"),
-        None => error.to_string(),
-    });
+    print_message(&advised(error, refusal_advice(error)));
 }
 
 fn failure(error: &ForwardError) -> Failure {
     Failure::Failed(match error {
-        ForwardError::Client(cause) => format!("{error}; {}", advice(cause)),
+        ForwardError::Client(cause) => advised(error, connection_advice(cause)),
+        ForwardError::Open(cause) => advised(error, refusal_advice(cause)),
         _ => error.to_string(),
     })
 }

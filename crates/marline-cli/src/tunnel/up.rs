@@ -12,10 +12,10 @@ use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::keys::TunnelFile;
-use super::peer::{Peer, refusal_advice};
+use super::keys::{TunnelFile, choice};
+use super::peer::{Peer, advised, connection_advice, refusal_advice};
 use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
-use crate::failure::{Failure, advice, print_message};
+use crate::failure::{Failure, print_message};
 use crate::transport::TransportFlags;
 
 /// Send the packets of this machine through a tunnel
@@ -101,24 +101,18 @@ impl Arguments {
         let Some(path) = &self.config else {
             return Ok(self);
         };
-        let file = TunnelFile::read(path)?;
-        self.peer.complete(&file)?;
-        if self.split.is_empty() {
-            self.split = file.several("split", network)?;
-        }
-        if self.dns.is_empty() {
-            self.dns = file.several("dns", resolver)?;
-        }
-        if self.tcp.is_none() {
-            self.tcp = file.one("tcp", |text| Tcp::from_str(text, false))?;
-        }
-        if self.mode.is_none() {
-            self.mode = file.one("mode", |text| ModeName::from_str(text, false))?;
-        }
-        if self.device.is_none() {
-            self.device = file.one("device", device_name)?;
-        }
+        let file = TunnelFile::read::<Self>(path)?;
+        self.read(&file)?;
         Ok(self)
+    }
+
+    fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+        self.peer.complete(file)?;
+        file.several("split", &mut self.split, network)?;
+        file.several("dns", &mut self.dns, resolver)?;
+        file.one("tcp", &mut self.tcp, choice)?;
+        file.one("mode", &mut self.mode, choice)?;
+        file.one("device", &mut self.device, device_name)
     }
 }
 
@@ -257,12 +251,111 @@ fn finish(counters: &Counters) -> Result<(), Failure> {
 
 fn failure(error: &UpError) -> Failure {
     let advice = match error {
-        UpError::Client(error) => Some(advice(error)),
+        UpError::Client(error) => connection_advice(error),
         UpError::Open(error) => refusal_advice(error),
         _ => None,
     };
-    Failure::Failed(match advice {
-        Some(advice) => format!("{error}; {advice}"),
-        None => error.to_string(),
-    })
+    Failure::Failed(advised(error, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::tunnel::keys::testing::{ignored, refused};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(words: &[&str]) -> Arguments {
+        let words = ["up"].iter().chain(words);
+        Line::try_parse_from(words).unwrap().arguments
+    }
+
+    #[test]
+    fn every_flag_is_a_key_of_the_file() {
+        let value = |key: &str| match key {
+            "split" => "[\"10.0.0.0/8\", \"fd00::/8\"]",
+            "dns" => "[\"192.0.2.53\"]",
+            "mode" => "\"save\"",
+            "tcp" => "\"packets\"",
+            "insecure" => "true",
+            _ => "\"example\"",
+        };
+        let complete = |file: &TunnelFile| {
+            let mut arguments = arguments(&[]);
+            arguments.read(file).unwrap();
+            format!("{arguments:?}")
+        };
+        assert_eq!(ignored::<Arguments>(value, complete), [""; 0]);
+    }
+
+    #[test]
+    fn flags_override_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.toml");
+        let text =
+            "server = \"a.example\"\nmode = \"save\"\nsplit = \"10.0.0.0/8\"\ninsecure = true\n";
+        std::fs::write(&path, text).unwrap();
+        let config = path.to_str().unwrap();
+        let given = [
+            "b.example",
+            "--config",
+            config,
+            "--mode",
+            "steady",
+            "--cacert",
+            "c.pem",
+        ];
+        let complete = arguments(&given).complete().unwrap();
+        assert_eq!(complete.peer.host().unwrap(), "b.example");
+        assert!(matches!(complete.mode, Some(ModeName::Steady)));
+        assert_eq!(complete.split, ["10.0.0.0/8".parse().unwrap()]);
+        assert!(!format!("{complete:?}").contains("insecure: true"));
+    }
+
+    #[test]
+    fn errors_of_the_file_name_line_and_key_and_list_the_words() {
+        let message = |text: &str| refused::<Arguments>(text, |file| arguments(&[]).read(file));
+        for (text, expected) in [
+            (
+                "server = \"x\"\n\nsplit = [\"10.0.0.0/8\", \"x\"]",
+                "t.toml:3: split: \"x\": ",
+            ),
+            (
+                "\nmode = \"turbo\"",
+                "t.toml:2: mode: \"turbo\": known: fast, steady, save",
+            ),
+            ("mode = \"fats\"", "did you mean fast?"),
+            ("tcp = \"x\"", "known: streams, packets"),
+            (
+                "\nmode = 1",
+                "t.toml:2: mode: this must be text in quotes, not 1",
+            ),
+            ("server = 3", "t.toml:1: server: "),
+            ("dns = [\"1\"", "t.toml:1"),
+            ("tcp = \"a\"\ntcp = \"b\"", "t.toml:2: tcp"),
+            (
+                "insecure = 1",
+                "t.toml:1: insecure: this must be true or false",
+            ),
+            ("insecure = true\ncacert = \"c\"", "keep one"),
+            (
+                "mod = \"fast\"",
+                "t.toml:1: unknown key \"mod\"; did you mean mode?",
+            ),
+            ("\nlisten = \":1\"", "t.toml:2: unknown key \"listen\""),
+            (
+                "scheduler = \"ecf\"",
+                "t.toml:1: scheduler: this is no key of a file; give the flag --scheduler",
+            ),
+        ] {
+            let message = message(text);
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
 }

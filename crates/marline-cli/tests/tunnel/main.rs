@@ -16,7 +16,7 @@ mod udp;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -414,11 +414,12 @@ fn the_routes_of_a_client_that_was_killed_are_put_back() {
     assert!(source.starts_with("10.77.0."), "{source}");
     let outside = ip(&network.client, "route get 198.51.100.1").unwrap();
     assert!(outside.contains("dev path0"), "{outside}");
-    // A second tunnel leaves the routes of the first.
+    // A second tunnel leaves the routes of the first, which is no network for it.
     let second = setting.up("tun-second", "anna.token", &["--split", "10.3.0.0/24"]);
     let (status, messages) = run(&network.client, &second);
     assert_eq!(status.code(), Some(1));
     assert!(messages.contains("another tunnel"), "{messages}");
+    assert!(messages.contains("server: path0, path1\n"), "{messages}");
     traffic::source(&network.client, HOST[0]);
     assert!(setting.down(device).contains("is down"));
     assert!(client.ended().success());
@@ -426,7 +427,22 @@ fn the_routes_of_a_client_that_was_killed_are_put_back() {
 
     server.signal("TERM");
     assert!(server.ended().success());
+    in_use(&setting);
     translate(&setting);
+}
+
+/// A server whose port is in use changes nothing before it says so.
+fn in_use(setting: &Setting) {
+    let network = &setting.network;
+    let bind = || UdpSocket::bind(("::", 4433));
+    let socket = network.server.inside(bind).unwrap().unwrap();
+    let before = ip(&network.server, "address").unwrap();
+    let (status, messages) = run(&network.server, &setting.serving(&["--nat"]));
+    assert_eq!(status.code(), Some(1), "{messages}");
+    assert!(messages.contains("4433"), "{messages}");
+    assert!(!messages.contains("nft"), "{messages}");
+    assert_eq!(ip(&network.server, "address").unwrap(), before);
+    drop(socket);
 }
 
 /// Packets leave with the address of the server, or a server without nftables says so.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use marline_lab::emu::Namespace;
 
 use crate::network::{HOST, PATHS};
-use crate::programs::{Program, printed, text};
+use crate::programs::{Program, printed, run, text};
 use crate::traffic::{UDP_PORT, at};
 use crate::{AGAIN, Setting, until};
 
@@ -24,16 +24,22 @@ impl Setting {
         server
     }
 
-    /// Starts a client that passes datagrams on to `to`.
-    fn pass_on(&self, to: SocketAddr, more: &[&str]) -> Program {
-        // Its first arguments are those of `up`.
-        let mut arguments = self.up("none", "anna.token", &[]);
+    /// The arguments of a client that passes datagrams on to `to`.
+    fn passing(&self, token: &str, to: SocketAddr, more: &[&str]) -> Vec<String> {
+        // The first are those of `up`.
+        let mut arguments = self.up("none", token, &[]);
         let device = arguments.iter().position(|argument| argument == "--device");
         arguments.truncate(device.unwrap());
         arguments[0] = "udp".to_owned();
         let to = to.to_string();
         arguments.extend(["--listen", LISTEN, "--to", &to].map(str::to_owned));
         arguments.extend(more.iter().map(ToString::to_string));
+        arguments
+    }
+
+    /// Starts a client that passes datagrams on to `to`.
+    fn pass_on(&self, to: SocketAddr, more: &[&str]) -> Program {
+        let arguments = self.passing("anna.token", to, more);
         let mut client = Program::start(&self.network.client, &arguments);
         client.wait_for("passing on", 1);
         client
@@ -80,7 +86,8 @@ fn datagrams_of_programs_are_passed_on_while_networks_and_servers_fail() {
         assert_eq!(ask(&first, length), "10.3.0.1");
         assert_eq!(ask(&second, length), "10.3.0.1");
     }
-    assert_eq!(setting.metric(SOCKETS), 2);
+    // That of the request at the start is closed.
+    until("each program has a socket", || setting.metric(SOCKETS) == 2);
 
     network.set_path(0, "down");
     assert_eq!(ask(&first, 100), "10.3.0.1");
@@ -91,7 +98,7 @@ fn datagrams_of_programs_are_passed_on_while_networks_and_servers_fail() {
     server.ended();
     let server = setting.serve_udp();
     assert_eq!(ask(&first, 100), "10.3.0.1");
-    assert_eq!(setting.metric(SOCKETS), 1);
+    until("one program has a socket", || setting.metric(SOCKETS) == 1);
 
     // Sockets are closed with the client, and with its token.
     client.signal("TERM");
@@ -125,12 +132,38 @@ fn a_destination_that_refuses_ends_the_request() {
     let program = program(&network.client);
     program.send(b"x").unwrap();
     let opened = "marline_tunnel_udp_requests_total{result=\"opened\"}";
-    until("there was a socket", || setting.metric(opened) > 0);
+    // The first is that of the start.
+    until("there was a socket", || setting.metric(opened) > 1);
     until("it is closed", || setting.metric(SOCKETS) == 0);
     // A program that still sends has another.
     until("there is another", || {
         program.send(b"x").unwrap();
-        setting.metric(opened) > 1
+        setting.metric(opened) > 2
     });
     drop(client);
+}
+
+#[test]
+fn a_forward_that_the_server_refuses_does_not_begin() {
+    let Some(setting) = Setting::new() else {
+        return;
+    };
+    let network = &setting.network;
+    let arguments = setting.serving(&["--udp", "--allow", "10.3.0.0/24"]);
+    let mut server = Program::start(&network.server, &arguments);
+    server.wait_for("listening on", 1);
+    let refused = |token: &str, to: &str, words: &[&str]| {
+        let arguments = setting.passing(token, at(to, UDP_PORT), &[]);
+        let (status, messages) = run(&network.client, &arguments);
+        assert_eq!(status.code(), Some(1), "{messages}");
+        assert!(!messages.contains("passing on"), "{messages}");
+        for word in words {
+            assert!(messages.contains(word), "`{word}` in {messages}");
+        }
+    };
+    let words = ["the server does not accept the token", "ask its operator"];
+    refused("bob.token", HOST[0], &words);
+    refused("anna.token", HOST[1], &["the server refuses"]);
+    std::fs::write(setting.path("empty.token"), "\n").unwrap();
+    refused("empty.token", HOST[0], &["empty.token has no token"]);
 }

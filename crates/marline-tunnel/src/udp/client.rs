@@ -7,8 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Response;
 use marline_http::Body;
-use marline_http::client::{Client, ClientConfig, ClientError, Connection, Origin};
+use marline_http::client::{Client, ClientConfig, ClientError, Connection, Download, Origin};
 use marline_http::http3::Datagrams;
 use tokio::net::UdpSocket;
 use tokio::sync::{Mutex, mpsc};
@@ -45,9 +46,12 @@ pub struct ForwardConfig {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForwardError {
-    /// The server is none, or there is no connection.
+    /// The server is none.
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// There is no connection, or the server refuses requests for the target.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The socket of this host has failed.
     #[error("cannot receive datagrams: {0}")]
     Socket(io::Error),
@@ -57,22 +61,26 @@ pub enum ForwardError {
 pub struct Forward(Arc<Proxy>);
 
 impl Forward {
-    /// Connects to the server.
+    /// Connects to the server, and makes a first request, which ends at once: it shows whether the server accepts the token and the
+    /// target.
     ///
     /// # Errors
     /// See [`ForwardError`].
     pub async fn open(config: ForwardConfig, socket: UdpSocket) -> Result<Self, ForwardError> {
         let origin = origin(&config.host, config.default_port)?;
         let client = Client::new(with_datagrams(config.http))?;
-        let connection = Arc::new(client.connect(&origin).await?);
-        Ok(Self(Arc::new(Proxy {
+        let connection = client.connect(&origin).await;
+        let connection = Arc::new(connection.map_err(OpenError::from)?);
+        let proxy = Proxy {
             client,
             origin,
             token: config.token,
             path: config.target.path(),
             connection: Mutex::new(connection),
             socket,
-        })))
+        };
+        proxy.ask().await?;
+        Ok(Self(Arc::new(proxy)))
     }
 
     /// The address of the socket.
@@ -129,6 +137,12 @@ impl Forward {
     }
 }
 
+/// A request that the server has accepted.
+struct Accepted {
+    response: Response<Download>,
+    capsules: Capsules,
+}
+
 /// The server of the target, and the socket of the programs.
 struct Proxy {
     client: Client,
@@ -149,12 +163,8 @@ impl Proxy {
         Ok(Arc::clone(&connection))
     }
 
-    /// Carries the datagrams of one program until there are none for long, or the request ends.
-    async fn carry(
-        &self,
-        program: SocketAddr,
-        mut waiting: mpsc::Receiver<Bytes>,
-    ) -> Result<(), OpenError> {
+    /// Makes a request that the server accepts; it has a socket for it until the result is dropped.
+    async fn ask(&self) -> Result<Accepted, OpenError> {
         let connection = self.connection().await?;
         let (capsules, content) = Capsules::new();
         let asked = Asked {
@@ -164,6 +174,16 @@ impl Proxy {
         let request = request(&self.origin, &self.token, asked, Body::new(content))?;
         let response = connection.request(&self.origin, request).await?;
         let response = accepted(&self.origin, response).await?;
+        Ok(Accepted { response, capsules })
+    }
+
+    /// Carries the datagrams of one program until there are none for long, or the request ends.
+    async fn carry(
+        &self,
+        program: SocketAddr,
+        mut waiting: mpsc::Receiver<Bytes>,
+    ) -> Result<(), OpenError> {
+        let Accepted { response, capsules } = self.ask().await?;
         let flow = Flow::new(response.extensions().get::<Datagrams>().cloned(), capsules);
         let deliver = |payload: &[u8]| {
             // Another may come through.
