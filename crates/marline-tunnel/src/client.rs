@@ -7,4 +7,5 @@ pub(crate) use self::session::{Asked, accepted, request};
 pub use self::session::{Ended, OpenError, Session, set_transport};
 pub use self::up::{DnsChoice, Report, UpConfig, UpError, up};
 pub(crate) use self::up::{origin, with_datagrams};
+pub use crate::caps::{Cap, CapsError, InvalidCap, MAX_CAPS, Used};
 pub use crate::mode::Mode;

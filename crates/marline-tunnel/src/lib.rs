@@ -14,13 +14,15 @@
 //! | `split` | connections of TCP as streams |
 //! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
 //! | `server`, `client` | the two ends |
-//! | `mode`, `networks` | the use of several networks, and those that lead to the server |
+//! | `mode`, `networks`, `caps` | the use of several networks, those that lead to the server, their caps |
 //! | `device`, `routing`, `dns`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
 //! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
 //! pool.
 
 pub mod address;
+#[cfg(target_os = "linux")]
+mod caps;
 #[cfg(target_os = "linux")]
 pub mod client;
 #[cfg(target_os = "linux")]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use marline::runtime::{InterfaceAddress, NetworkChanges, Runtime};
 use marline::{AssignedInterface, PathRule, PathSource, PathStatus, TokioRuntime};
 
+use crate::caps::Caps;
 use crate::mode::Mode;
 use crate::restore::is_tunnel;
 use crate::routing::Routing;
@@ -38,11 +39,31 @@ pub(crate) fn is_mobile(name: &str) -> bool {
     is_modem || MOBILE.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// The status of the path of an interface.
+fn status_of(name: &str, mode: Mode) -> PathStatus {
+    match mode == Mode::Save && is_mobile(name) {
+        true => PathStatus::Backup,
+        false => PathStatus::Available,
+    }
+}
+
 /// The place of a network among the paths.
 #[derive(Debug)]
 struct Place {
     interface: AssignedInterface,
     status: PathStatus,
+    /// The only network that may have it: one with a cap.
+    reserved_for: Option<String>,
+}
+
+impl Place {
+    /// Whether a network may have it.
+    fn fits(&self, network: &Network, has_cap: bool) -> bool {
+        match &self.reserved_for {
+            Some(name) => *name == network.name,
+            None => !has_cap && self.status == network.status,
+        }
+    }
 }
 
 /// An interface that leads to the server.
@@ -63,11 +84,11 @@ pub(crate) struct Networks {
 }
 
 impl Networks {
-    /// Places without networks.
+    /// Places without networks, one for each of those with a cap.
     ///
     /// # Errors
     /// There is no runtime.
-    pub(crate) fn new(device: &str, mode: Mode) -> io::Result<Self> {
+    pub(crate) fn new(device: &str, mode: Mode, caps: &Caps) -> io::Result<Self> {
         let metered = match mode {
             Mode::Save => METERED_PLACES,
             Mode::Fast | Mode::Steady => 0,
@@ -81,20 +102,31 @@ impl Networks {
         let place = |status| Place {
             interface: AssignedInterface::default(),
             status,
+            reserved_for: None,
         };
+        let reserved = caps.networks().map(|name| Place {
+            reserved_for: Some(name.to_owned()),
+            ..place(status_of(name, mode))
+        });
         Ok(Self {
             runtime: TokioRuntime::current()?,
-            places: statuses.map(place).collect(),
+            places: statuses.map(place).chain(reserved).collect(),
             device: device.to_owned(),
             mode,
         })
     }
 
     /// A rule for each place.
-    pub(crate) fn rules(&self) -> Vec<PathRule> {
-        let rule = |place: &Place| PathRule {
-            status: place.status,
-            ..PathRule::new(PathSource::Assigned(place.interface.clone()))
+    pub(crate) fn rules(&self, caps: &Caps) -> Vec<PathRule> {
+        let rule = |place: &Place| {
+            let rule = PathRule {
+                status: place.status,
+                ..PathRule::new(PathSource::Assigned(place.interface.clone()))
+            };
+            match &place.reserved_for {
+                Some(name) => caps.capped(rule, name),
+                None => rule,
+            }
         };
         self.places.iter().map(rule).collect()
     }
@@ -112,7 +144,11 @@ impl Networks {
             return false;
         };
         let before = self.names();
-        let fits = |place: &Place, network: &Network| place.status == network.status;
+        let has_cap = |network: &Network| {
+            let mut places = self.places.iter();
+            places.any(|place| place.reserved_for.as_ref() == Some(&network.name))
+        };
+        let fits = |place: &Place, network: &Network| place.fits(network, has_cap(network));
         for place in &self.places {
             let name = place.interface.name();
             let stays =
@@ -161,10 +197,7 @@ impl Networks {
                 if routing.leads_to(server.ip(), index, *address)? {
                     found.push(Network {
                         name: name.clone(),
-                        status: match self.mode == Mode::Save && is_mobile(name) {
-                            true => PathStatus::Backup,
-                            false => PathStatus::Available,
-                        },
+                        status: status_of(name, self.mode),
                     });
                 }
             }
@@ -226,6 +259,8 @@ pub(crate) async fn follow(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -244,9 +279,34 @@ mod tests {
 
     #[tokio::test]
     async fn loopback_is_no_network() {
-        let networks = Networks::new("tun-none", Mode::Fast).unwrap();
+        let caps = Caps::open(&[], Path::new("none")).unwrap();
+        let networks = Networks::new("tun-none", Mode::Fast, &caps).unwrap();
         networks.update(&["127.0.0.1:443".parse().unwrap()]);
         assert!(networks.names().is_empty(), "{networks:?}");
-        assert_eq!(networks.rules().len(), PLACES);
+        assert_eq!(networks.rules(&caps).len(), PLACES);
+    }
+
+    #[tokio::test]
+    async fn a_network_with_a_cap_has_the_place_with_its_cap() {
+        let directory = tempfile::tempdir().unwrap();
+        let caps = Caps::open(&["wwan0=5GB".parse().unwrap()], directory.path()).unwrap();
+        let networks = Networks::new("tun-none", Mode::Save, &caps).unwrap();
+        let rules = networks.rules(&caps);
+        let place = rules
+            .iter()
+            .position(|rule| rule.cap_bytes == Some(5_000_000_000));
+        let place = place.unwrap();
+        assert_eq!(rules[place].status, PathStatus::Backup);
+        let fitting = |name: &str, has_cap| {
+            let network = Network {
+                name: name.to_owned(),
+                status: status_of(name, Mode::Save),
+            };
+            let places = networks.places.iter().enumerate();
+            let places = places.filter(|(_, place)| place.fits(&network, has_cap));
+            places.map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        assert_eq!(fitting("wwan0", true), [place]);
+        assert_eq!(fitting("wwan1", false), [PLACES, PLACES + 1]);
     }
 }

@@ -105,7 +105,7 @@ pub use crate::error::{
 };
 pub use crate::manager::{
     AssignedInterface, InvalidPathRule, ManagedConnectError, PathManager, PathPolicy, PathRule,
-    PathSource,
+    PathSource, SpentBytes,
 };
 pub use crate::observers::both_observers;
 pub use crate::profile::{Profile, UnknownProfile};

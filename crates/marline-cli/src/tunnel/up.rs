@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use marline_http::server::raise_open_file_limit;
-use marline_tunnel::client::{DnsChoice, Mode, Report, UpConfig, UpError, up};
+use marline_tunnel::client::{Cap, DnsChoice, Mode, Report, UpConfig, UpError, Used, up};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
@@ -16,6 +16,7 @@ use super::keys::{TunnelFile, choice};
 use super::peer::{Peer, advised, connection_advice, refusal_advice};
 use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
 use crate::failure::{Failure, print_message};
+use crate::server::state::default_directory;
 use crate::transport::TransportFlags;
 
 /// Send the packets of this machine through a tunnel
@@ -52,6 +53,14 @@ pub(crate) struct Arguments {
     /// Resolve names at this address; repeatable; none: change nothing [default: what the server announces, without --split]
     #[arg(long, value_name = "ADDR|none", value_parser = resolver)]
     dns: Vec<Option<IpAddr>>,
+
+    /// Let a network carry at most SIZE bytes in a month, of UTC; repeatable
+    #[arg(long, value_name = "IFACE=SIZE")]
+    cap: Vec<Cap>,
+
+    /// Keep what networks with --cap have carried in DIR [default: as of serve]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
 
     /// The name of the network device
     ///
@@ -112,6 +121,8 @@ impl Arguments {
         file.several("dns", &mut self.dns, resolver)?;
         file.one("tcp", &mut self.tcp, choice)?;
         file.one("mode", &mut self.mode, choice)?;
+        file.several("cap", &mut self.cap, str::parse)?;
+        file.file("state", &mut self.state)?;
         file.one("device", &mut self.device, device_name)
     }
 }
@@ -152,8 +163,23 @@ fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
         split_tcp: !matches!(arguments.tcp, Some(Tcp::Packets)),
         dns: dns(&arguments.dns)?,
         mode: arguments.mode.map(Mode::from).unwrap_or_default(),
+        caps: arguments.cap.clone(),
+        state: state(arguments)?,
         http: arguments.peer.client(&arguments.transport)?,
     })
+}
+
+/// The directory for what networks with a cap have carried.
+fn state(arguments: &Arguments) -> Result<PathBuf, Failure> {
+    let given = arguments.state.clone().or_else(default_directory);
+    match given {
+        Some(directory) => Ok(directory),
+        None if arguments.cap.is_empty() => Ok(PathBuf::new()),
+        None => Err(Failure::Usage(
+            "--cap: there is no home directory to keep what networks have carried; give --state DIR"
+                .to_owned(),
+        )),
+    }
 }
 
 fn resolver(text: &str) -> Result<Option<IpAddr>, String> {
@@ -213,6 +239,12 @@ fn report(report: &Report<'_>) {
                 names.join(", ")
             ),
         }),
+        Report::Used(networks) => {
+            for used in *networks {
+                print_message(&usage(*used));
+            }
+        }
+        Report::NotKept(error) => print_message(&error.to_string()),
         Report::NotSplit(why) => print_message(&format!("TCP is carried as packets: {why}")),
         Report::Mtu(mtu) => print_message(&format!("packets of at most {mtu} bytes pass now")),
         Report::Lost(why) => print_message(&format!("the tunnel is interrupted: {why}")),
@@ -221,6 +253,23 @@ fn report(report: &Report<'_>) {
             pause.as_secs()
         )),
     }
+}
+
+/// What a network with a cap has carried, as `wwan0: 1.2 of 5 GB this month`.
+fn usage(used: Used<'_>) -> String {
+    let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    let unit = units.into_iter().find(|(unit, _)| used.cap >= *unit);
+    let (unit, name) = unit.unwrap_or((1, "B"));
+    let decimal = |bytes: u64| {
+        let text = format!("{:.1}", bytes as f64 / unit as f64);
+        text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+    };
+    let rest = match used.is_spent() {
+        true => "; it is not used before the next",
+        false => "",
+    };
+    let (bytes, cap) = (decimal(used.bytes), decimal(used.cap));
+    format!("{}: {bytes} of {cap} {name} this month{rest}", used.network)
 }
 
 fn finish(counters: &Counters) -> Result<(), Failure> {
@@ -284,6 +333,7 @@ mod tests {
             "mode" => "\"save\"",
             "tcp" => "\"packets\"",
             "insecure" => "true",
+            "cap" => "\"wwan0=5GB\"",
             _ => "\"example\"",
         };
         let complete = |file: &TunnelFile| {
@@ -331,6 +381,10 @@ mod tests {
                 "t.toml:2: mode: \"turbo\": known: fast, steady, save",
             ),
             ("mode = \"fats\"", "did you mean fast?"),
+            (
+                "\ncap = \"wwan0\"",
+                "t.toml:2: cap: \"wwan0\": write a network and",
+            ),
             ("tcp = \"x\"", "known: streams, packets"),
             (
                 "\nmode = 1",
@@ -357,5 +411,28 @@ mod tests {
             let message = message(text);
             assert!(message.contains(expected), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn usage_has_the_unit_of_the_cap() {
+        let text = |bytes, cap| {
+            let network = "wwan0";
+            usage(Used {
+                network,
+                bytes,
+                cap,
+            })
+        };
+        let gigabytes = 5_000_000_000;
+        assert_eq!(
+            text(1_234_000_000, gigabytes),
+            "wwan0: 1.2 of 5 GB this month"
+        );
+        assert_eq!(text(0, 1_500_000), "wwan0: 0 of 1.5 MB this month");
+        let spent = text(5_010_000_000, gigabytes);
+        assert_eq!(
+            spent,
+            "wwan0: 5 of 5 GB this month; it is not used before the next"
+        );
     }
 }

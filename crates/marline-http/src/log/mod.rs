@@ -104,8 +104,9 @@ pub(crate) fn utc(unix: f64) -> OffsetDateTime {
     }
 }
 
-/// The time `unix` as in RFC 3339, in UTC and milliseconds.
-pub(crate) fn timestamp(unix: f64) -> String {
+/// The time `unix`, in seconds since 1970, as in RFC 3339, in UTC and milliseconds. Years have four digits; those before 0 and after
+/// 9999 are 1970.
+pub fn timestamp(unix: f64) -> String {
     let time = utc(unix);
     format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",

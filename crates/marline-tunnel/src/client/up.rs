@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use marline::{PathPolicy, PathSource, PathStatus};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
 use super::session::{Ended, OpenError, Session, set_transport};
+use crate::caps::{Cap, Caps, CapsError, Used};
 use crate::counters::{Counters, SplitBytes};
 use crate::device::{self, Tun};
 use crate::dns::{Dns, DnsError};
@@ -48,6 +50,10 @@ pub struct UpConfig {
     pub dns: DnsChoice,
     /// The use of several networks.
     pub mode: Mode,
+    /// The bytes that networks may carry in a month.
+    pub caps: Vec<Cap>,
+    /// The directory where what these have carried is kept.
+    pub state: PathBuf,
     /// The connections. Without [`ClientConfig::paths`], the networks that lead to the server are found, and followed.
     pub http: ClientConfig,
 }
@@ -82,6 +88,10 @@ pub enum Report<'a> {
     },
     /// These networks are used from now on.
     Networks(&'a [String]),
+    /// What the networks with a cap have carried this month: at the start, when a cap is spent, and when a month begins.
+    Used(&'a [Used<'a>]),
+    /// What the networks with a cap have carried cannot be written.
+    NotKept(&'a CapsError),
     /// Connections of TCP are carried as packets, though the server offers streams.
     NotSplit(&'a LocalError),
     /// The largest packet has changed.
@@ -135,6 +145,9 @@ pub enum UpError {
     /// The resolvers are not changed.
     #[error(transparent)]
     Dns(#[from] DnsError),
+    /// The caps of networks cannot be kept.
+    #[error(transparent)]
+    Caps(#[from] CapsError),
 }
 
 /// Keeps a tunnel open. Dropped, it ends the tunnel and puts the routes back.
@@ -156,7 +169,11 @@ pub async fn up(
     if let Some(server) = left_server {
         http.network.resolve.extend(pinned(&origin, server));
     }
-    let networks = set_paths(&config, &mut http, &origin, left_server).await?;
+    let mut caps = Caps::open(&config.caps, &config.state)?;
+    if !config.caps.is_empty() {
+        report(&Report::Used(&caps.used()));
+    }
+    let networks = set_paths(&config, &mut http, &caps, &origin, left_server).await?;
     if let Some(networks) = &networks {
         report(&Report::Networks(&networks.names()));
     }
@@ -236,20 +253,26 @@ pub async fn up(
     let follows = networks::follow(networks.as_ref(), server, |names| {
         report(&Report::Networks(names));
     });
+    let counts = caps.follow(
+        |used| report(&Report::Used(used)),
+        |error| report(&Report::NotKept(error)),
+    );
     tokio::select! {
         never = stays => never,
         never = follows => match never {},
+        never = counts => match never {},
     }
 }
 
 /// Has connections use the networks that lead to the server, unless the settings name others; none if there is none, as to a
-/// server on this host.
+/// server on this host, and none has a cap.
 ///
 /// # Errors
-/// The server has no address.
+/// The server has no address, or a cap does not fit the paths.
 async fn set_paths(
     config: &UpConfig,
     http: &mut ClientConfig,
+    caps: &Caps,
     origin: &Origin,
     server: Option<IpAddr>,
 ) -> Result<Option<Networks>, UpError> {
@@ -263,6 +286,7 @@ async fn set_paths(
                 rule.status = PathStatus::Backup;
             }
         }
+        caps.apply(&mut paths.rules)?;
         return Ok(None);
     }
     let servers: Vec<_> = match server {
@@ -276,12 +300,12 @@ async fn set_paths(
             found?.collect()
         }
     };
-    let networks = Networks::new(&config.device, config.mode).map_err(UpError::Networks)?;
+    let networks = Networks::new(&config.device, config.mode, caps).map_err(UpError::Networks)?;
     networks.update(&servers);
-    if networks.names().is_empty() {
+    if networks.names().is_empty() && config.caps.is_empty() {
         return Ok(None);
     }
-    let rules = networks.rules();
+    let rules = networks.rules(caps);
     let transport = Arc::make_mut(&mut http.quic.transport);
     let multipath = transport.multipath.get_or_insert_default();
     // One ID for each path, and one for a replacement.

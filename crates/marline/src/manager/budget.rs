@@ -1,12 +1,11 @@
 //! The caps of rules, and the bytes that their paths have carried.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use marline_proto::observe::PathStats;
 use marline_proto::{Instant, PathId};
 
-use super::policy::PathRule;
+use super::policy::{PathRule, SpentBytes};
 
 /// The longest and the shortest time between two updates. A path that is idle may carry a burst at any time.
 const MAX_INTERVAL: Duration = Duration::from_millis(100);
@@ -19,14 +18,14 @@ pub(super) struct Budget(Vec<Allowance>);
 #[derive(Debug)]
 struct Allowance {
     cap: Option<u64>,
-    spent: AtomicU64,
+    spent: SpentBytes,
 }
 
 impl Budget {
     pub(super) fn new(rules: &[PathRule]) -> Self {
         let allowance = |rule: &PathRule| Allowance {
             cap: rule.cap_bytes,
-            spent: AtomicU64::new(0),
+            spent: rule.spent.clone(),
         };
         Self(rules.iter().map(allowance).collect())
     }
@@ -34,19 +33,19 @@ impl Budget {
     /// Bytes that a rule has left; `None` without a cap.
     pub(super) fn left(&self, rule: usize) -> Option<u64> {
         let allowance = self.0.get(rule)?;
-        Some(allowance.cap?.saturating_sub(allowance.spent.load(Relaxed)))
+        Some(allowance.cap?.saturating_sub(allowance.spent.get()))
     }
 
     /// Bytes that a rule has spent.
     pub(super) fn spent(&self, rule: usize) -> u64 {
         self.0
             .get(rule)
-            .map_or(0, |allowance| allowance.spent.load(Relaxed))
+            .map_or(0, |allowance| allowance.spent.get())
     }
 
     fn spend(&self, rule: usize, bytes: u64) {
         if let Some(allowance) = self.0.get(rule) {
-            allowance.spent.fetch_add(bytes, Relaxed);
+            allowance.spent.add(bytes);
         }
     }
 }
@@ -153,5 +152,23 @@ mod tests {
         assert_eq!([budget.left(0), budget.left(1)], [Some(0), None]);
         assert_eq!(budget.spent(0), 1400);
         assert_eq!([budget.left(7), Some(budget.spent(7))], [None, Some(0)]);
+    }
+
+    #[test]
+    fn a_cap_counts_over_budgets_until_its_count_is_reset() {
+        let rule = PathRule {
+            spent: SpentBytes::new(600),
+            .."a,cap=1kB".parse().unwrap()
+        };
+        let budgets = [(); 2].map(|()| Budget::new(std::slice::from_ref(&rule)));
+        budgets[0].spend(0, 300);
+        assert_eq!(
+            budgets.each_ref().map(|budget| budget.left(0)),
+            [Some(100); 2]
+        );
+        budgets[1].spend(0, 300);
+        assert_eq!(budgets[0].left(0), Some(0));
+        rule.spent.reset();
+        assert_eq!(budgets[0].left(0), Some(1000));
     }
 }

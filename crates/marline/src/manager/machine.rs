@@ -279,6 +279,26 @@ impl Machine {
         }
     }
 
+    /// The cap of a rule is not spent, or not any more.
+    pub(super) fn on_cap_renewed(&mut self, now: Instant, rule: usize) {
+        let state = &mut self.rules[rule];
+        if !std::mem::replace(&mut state.is_spent, false) {
+            return;
+        }
+        state.failures = 0;
+        state.due = now;
+        let address = state.address;
+        for path in &mut self.paths {
+            let is_for_cap = |leaving: &Leaving| leaving.reason == LeavingReason::CapSpent;
+            if path.owner.charged_rule() == Some(rule)
+                && path.leaving.as_ref().is_some_and(is_for_cap)
+            {
+                let is_gone = path.owner == Owner::Rule(rule) && Some(path.local) != address;
+                path.leaving = is_gone.then(|| Leaving::new(LeavingReason::AddressGone, now));
+            }
+        }
+    }
+
     /// [`Action::Abandon`] was refused.
     pub(super) fn on_abandon_refused(&mut self, now: Instant, id: PathId) {
         if let Some(ManagedPath {

@@ -30,7 +30,9 @@ use self::budget::Budget;
 pub use self::connect::ManagedConnectError;
 use self::connect::SilentAddresses;
 use self::follow::Follower;
-pub use self::policy::{AssignedInterface, InvalidPathRule, PathPolicy, PathRule, PathSource};
+pub use self::policy::{
+    AssignedInterface, InvalidPathRule, PathPolicy, PathRule, PathSource, SpentBytes,
+};
 use self::task::ManagerTask;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
@@ -43,7 +45,8 @@ use crate::endpoint::Endpoint;
 ///   returns, a new path is opened at once.
 /// * A path that was abandoned because the peer stopped answering is opened again after a pause; one that the
 ///   application of either end abandoned, after the longest pause.
-/// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned and not opened again.
+/// * A path whose [cap](PathRule::cap_bytes) is spent is abandoned and not opened again, unless [`SpentBytes::reset`] begins the
+///   count anew.
 /// * A first path from an address that no rule names is abandoned when another carries data.
 /// * Paths that the application or the connection opens are not managed, but caps apply to them, too.
 ///
@@ -81,7 +84,7 @@ impl PathManager {
         &self.shared.policy
     }
 
-    /// Bytes that the paths of the rule with this index have carried so far, over all connections. Updated at
+    /// Bytes that the paths of the rule with this index have carried so far, over all connections: [`PathRule::spent`]. Updated at
     /// least once a second.
     pub fn spent(&self, rule: usize) -> u64 {
         self.shared.budget.spent(rule)

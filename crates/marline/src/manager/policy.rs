@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -55,12 +56,14 @@ pub struct PathRule {
     /// A [backup](PathStatus::Backup) carries data only while no other path works.
     pub status: PathStatus,
     /// The most bytes to send and receive over it, IP headers included, over all connections of the manager
-    /// together; `None` for no limit. When they are spent, the path is abandoned and not opened
+    /// together; `None` for no limit. When they are [spent](Self::spent), the path is abandoned and not opened
     /// again; a connection that has no other is closed.
     ///
     /// Bytes are counted ten times a second, and more often as the cap is approached. The cap can be exceeded
     /// by what the path carries between two counts and until PATH_ABANDON has reached the server.
     pub cap_bytes: Option<u64>,
+    /// The bytes that its paths have carried. A clone of the rule has the same count, so that its cap holds over managers.
+    pub spent: SpentBytes,
 }
 
 impl PathRule {
@@ -70,9 +73,43 @@ impl PathRule {
             source,
             status: PathStatus::Available,
             cap_bytes: None,
+            spent: SpentBytes::default(),
         }
     }
 }
+
+/// A count of bytes that paths have carried. Clones are the same count.
+#[derive(Clone, Debug, Default)]
+pub struct SpentBytes(Arc<AtomicU64>);
+
+impl SpentBytes {
+    /// A count that begins at `bytes`, as of an earlier process.
+    pub fn new(bytes: u64) -> Self {
+        Self(Arc::new(bytes.into()))
+    }
+
+    /// The bytes so far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Begins at 0 again: a [cap](PathRule::cap_bytes) that was spent is not any more, and the path is opened again.
+    pub fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Relaxed);
+    }
+}
+
+impl PartialEq for SpentBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for SpentBytes {}
 
 /// The local end of a path: a network interface of this host, or one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -217,6 +254,7 @@ mod tests {
             source: PathSource::Interface("wwan0".to_owned()),
             status: PathStatus::Backup,
             cap_bytes: Some(10_000_000),
+            spent: SpentBytes::default(),
         };
         assert_eq!(read("wwan0,backup,cap=10MB"), Ok(second.clone()));
         assert_eq!(read("wwan0, cap=10000kB, backup"), Ok(second));

@@ -121,8 +121,9 @@ impl ManagerTask {
         // If no path has a cap, together with the addresses.
         self.count_at = Some(next.unwrap_or(self.poll_at));
         for rule in 0..self.addresses.len() {
-            if budget.left(rule) == Some(0) {
-                self.machine.on_cap_spent(now, rule);
+            match budget.left(rule) {
+                Some(0) => self.machine.on_cap_spent(now, rule),
+                _ => self.machine.on_cap_renewed(now, rule),
             }
         }
         let ids: Vec<_> = paths.iter().map(|path| path.id).collect();

@@ -284,6 +284,11 @@ fn a_cap_limits_all_connections_together() {
         assert_eq!(fetch(&another).await, LEN);
         assert_eq!(another.paths().len(), 1);
         assert_eq!(ends.manager.spent(1), spent);
+        // As at the beginning of a month.
+        ends.manager.policy().rules[1].spent.reset();
+        network.client.sleep(Duration::from_secs(10)).await;
+        assert_eq!(another.paths().len(), 2);
+        assert!(ends.manager.spent(1) < CAP);
     });
 }
 

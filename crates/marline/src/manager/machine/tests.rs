@@ -241,6 +241,27 @@ fn a_path_with_a_spent_cap_is_not_reopened() {
 }
 
 #[test]
+fn a_path_with_a_renewed_cap_is_opened_again() {
+    let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
+    bench.act();
+    bench.valid(1);
+    bench.machine.on_cap_spent(bench.now, 1);
+    assert_eq!(bench.act(), [abandon(1)]);
+    bench.machine.on_cap_renewed(bench.now, 1);
+    assert_eq!(bench.act(), [open(1, MOBILE)]);
+
+    // One that could not be abandoned yet stays.
+    let mut bench = Bench::new("wwan0,cap=1MB", WIFI);
+    bench.act();
+    bench.valid(1);
+    bench.machine.on_cap_spent(bench.now, 1);
+    bench.machine.on_cap_renewed(bench.now, 1);
+    assert_eq!(bench.act(), []);
+    bench.machine.on_cap_renewed(bench.now, 1);
+    assert_eq!(bench.act(), []);
+}
+
+#[test]
 fn a_connection_whose_only_path_has_a_spent_cap_is_closed() {
     let mut bench = Bench::new("wwan0,cap=1MB", MOBILE);
     assert_eq!(bench.act(), [open(0, WIFI)]);
