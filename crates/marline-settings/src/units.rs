@@ -1,7 +1,8 @@
 //! Times, sizes, rates and shares: one grammar for all of them.
 //!
 //! A quantity is a decimal number, in whose digits `_` may stand, and a unit: `2.5ms`, `1_500 kB`, `7mbps`, `0.1%`. The case of
-//! a unit does not matter. Values are computed exactly and rounded to the smallest unit; what is written is read back the same.
+//! a unit does not matter, unless it leaves open whether bits or bytes are meant: `1Mb` and `1MBps` are refused. Values are
+//! computed exactly and rounded to the smallest unit; what is written is read back the same.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,6 +14,25 @@ struct Scale {
     what: &'static str,
     /// The units, largest first.
     units: &'static [Unit],
+    /// Bits or bytes, if it counts one of them.
+    counts: Option<Counted>,
+}
+
+/// The things that a size or a rate counts.
+#[derive(Clone, Copy)]
+enum Counted {
+    Bits,
+    Bytes,
+}
+
+impl Counted {
+    /// The letter that stands for the other one, in other programs as well.
+    const fn mistaken(self) -> char {
+        match self {
+            Self::Bits => 'B',
+            Self::Bytes => 'b',
+        }
+    }
 }
 
 struct Unit {
@@ -51,6 +71,7 @@ const SIZE: Scale = Scale {
         whole("kB", 1000),
         whole("B", 1),
     ],
+    counts: Some(Counted::Bytes),
 };
 
 /// Times, in nanoseconds.
@@ -65,6 +86,7 @@ const TIME: Scale = Scale {
         decimal("us", 1000),
         decimal("ns", 1),
     ],
+    counts: None,
 };
 
 /// Rates, in bits per second.
@@ -76,12 +98,14 @@ const RATE: Scale = Scale {
         decimal("kbps", 1000),
         decimal("bps", 1),
     ],
+    counts: Some(Counted::Bits),
 };
 
 /// Shares, in billionths.
 const SHARE: Scale = Scale {
     what: "share",
     units: &[decimal("%", 10_000_000)],
+    counts: None,
 };
 
 /// Largest plausible value in the smallest unit: petabytes, years.
@@ -236,16 +260,37 @@ impl Scale {
     /// The value of `text` in the smallest unit, rounded.
     fn read(&self, text: &str) -> Result<u64, String> {
         let names = || self.units.iter().rev().map(|unit| unit.name);
-        let unit = split(text).and_then(|(number, unit)| {
-            let name = find_unit(unit, names())?;
+        let unit = split(text).and_then(|(number, written)| {
+            let name = find_unit(written, names())?;
             let unit = self.units.iter().find(|unit| unit.name == name)?;
-            Some((Decimal::read(number)?, unit))
+            Some((Decimal::read(number)?, written, unit))
         });
-        let Some((number, unit)) = unit else {
+        let Some((number, written, unit)) = unit else {
             return Err(refused_unit(text, self.what, names()));
         };
         let value = number.times(unit.scale).filter(|value| *value <= LARGEST);
-        value.ok_or_else(|| format!("\"{}\" is out of range for a {}", quote(text), self.what))
+        let value = value
+            .ok_or_else(|| format!("\"{}\" is out of range for a {}", quote(text), self.what))?;
+        match self.counts {
+            Some(counted) if written.contains(counted.mistaken()) => {
+                Err(self.ambiguous(text, value, counted))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// The message for `text`, which is `value` if its unit is of what this counts.
+    fn ambiguous(&self, text: &str, value: u64, counted: Counted) -> String {
+        let (own, other, otherwise) = match counted {
+            Counted::Bits => ("bits", "bytes", value.saturating_mul(8)),
+            Counted::Bytes => ("bytes", "bits", value.div_ceil(8)),
+        };
+        format!(
+            "\"{}\" can be bits or bytes; write {} for {own}, or {} for {other}",
+            quote(text),
+            self.write(value),
+            self.write(otherwise)
+        )
     }
 
     /// `value` in the largest unit that suits, without loss of precision.
@@ -323,7 +368,7 @@ mod tests {
             ("500kB", 500_000),
             ("1.5 KiB", 1536),
             ("2_400 kB", 2_400_000),
-            ("5kib", 5120),
+            ("5KIB", 5120),
             ("1GB", 1_000_000_000),
             ("+.5kB", 500),
             ("7.B", 7),
@@ -355,6 +400,27 @@ mod tests {
                 "\"5kg\" has an unknown unit \"kg\"; did you mean kB? known: B, kB",
             ),
             (read_bytes("-5kB"), "\"-5kB\" is out of range for a size"),
+            (
+                read_bytes("1Mb"),
+                "\"1Mb\" can be bits or bytes; write 1MB for bytes, or 125kB for bits",
+            ),
+            (
+                read_bytes("5kib"),
+                "\"5kib\" can be bits or bytes; write 5KiB for bytes, or 640B for bits",
+            ),
+            (
+                read_bytes("0.5 gb"),
+                "write 500MB for bytes, or 62500kB for bits",
+            ),
+            (read_bytes("8b"), "write 8B for bytes, or 1B for bits"),
+            (
+                read_rate("5MBps"),
+                "\"5MBps\" can be bits or bytes; write 5mbps for bits, or 40mbps for bytes",
+            ),
+            (
+                read_rate("1GBPS"),
+                "write 1gbps for bits, or 8gbps for bytes",
+            ),
             (read_bytes("1.2.3kB"), "is not a size"),
             (read_bytes(""), "\"\" is not a size"),
             (time("5"), "write 5ns, 5us, 5ms, 5s, 5min, 5h or 5d"),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use marline_lab::run;
+use marline_lab::run::{self, RunFailure};
 
 use super::table;
 use crate::failure::Failure;
@@ -25,13 +25,14 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let results = run::merge(&arguments.parts, &arguments.out)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let failed = |error: RunFailure| Failure::Failed(error.to_string());
+    let results = run::merge(&arguments.parts, &arguments.out).map_err(failed)?;
     if arguments.json {
         super::print_json(&results)?;
     } else {
         table::print(&results);
     }
     table::warn(&results);
-    super::report::write(&arguments.out)
+    super::report::write(&arguments.out)?;
+    results.require_runs().map_err(failed)
 }

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
 
     /// The number of runs of each cell [default: as in the experiment]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeats: Option<u32>,
 
     /// Run each cell only a few times

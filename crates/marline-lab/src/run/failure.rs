@@ -53,6 +53,14 @@ pub enum RunFailure {
         /// The most frequent reason.
         reason: String,
     },
+    /// No run of some variants counts at some points.
+    #[error("these have no results: {points}; {reason}")]
+    NothingCountsAt {
+        /// The variants and their points.
+        points: String,
+        /// The most frequent reason.
+        reason: String,
+    },
     /// The directory has results of another program.
     #[error(
         "{} has runs of another build of this program ({found}; this is {own}); choose another --out, or start over with --fresh",

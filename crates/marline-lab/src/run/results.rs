@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::files::{RESULTS, read_json};
+use super::must::at;
 use super::{Inputs, MustResult, RunFailure};
 use crate::scenario::Value;
 use crate::stats::{Interval, MIN_SURE, Statistic, Summary};
@@ -72,6 +73,22 @@ pub struct Results {
 /// With fewer repeats, bootstrap intervals are unreliable: resamples contain only values that were drawn.
 const MIN_REPEATS: u32 = 30;
 
+/// Largest number of points in a message.
+const NAMED_POINTS: usize = 8;
+
+/// The reason for which most runs of `cells` do not count.
+fn most_frequent_reason(cells: &[&CellResult]) -> String {
+    let mut reasons = BTreeMap::<&str, usize>::new();
+    let all = cells
+        .iter()
+        .flat_map(|cell| cell.failed.iter().chain(&cell.invalid));
+    for (reason, count) in all {
+        *reasons.entry(reason).or_default() += count;
+    }
+    let most = reasons.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or_else(String::new, |(reason, _)| reason.to_owned())
+}
+
 impl Results {
     /// A note on the intervals if the repeats are so few that they are too narrow.
     pub fn caution(&self) -> Option<String> {
@@ -82,7 +99,8 @@ impl Results {
         })
     }
 
-    /// Returns an error for the first variant without a valid run at any point.
+    /// Returns an error for the first variant without a valid run at any point, or else for the points at which a variant has
+    /// none.
     ///
     /// # Errors
     /// There is one.
@@ -92,23 +110,30 @@ impl Results {
             variants.entry(&cell.variant).or_default().push(cell);
         }
         for (variant, cells) in variants {
-            if cells.iter().any(|cell| !cell.metrics.is_empty()) {
-                continue;
+            if cells.iter().all(|cell| cell.is_empty()) {
+                return Err(RunFailure::NothingCounts {
+                    variant: variant.to_owned(),
+                    reason: most_frequent_reason(&cells),
+                });
             }
-            let mut reasons = BTreeMap::<&str, usize>::new();
-            for (reason, count) in cells
-                .iter()
-                .flat_map(|cell| cell.failed.iter().chain(&cell.invalid))
-            {
-                *reasons.entry(reason).or_default() += count;
-            }
-            let most = reasons.into_iter().max_by_key(|(_, count)| *count);
-            return Err(RunFailure::NothingCounts {
-                variant: variant.to_owned(),
-                reason: most.map_or_else(String::new, |(reason, _)| reason.to_owned()),
-            });
         }
-        Ok(())
+        let empty: Vec<_> = self.cells.iter().filter(|cell| cell.is_empty()).collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        let name = |cell: &&CellResult| format!("{} at {}", cell.variant, at(&cell.parameters));
+        let mut points: Vec<_> = empty.iter().take(NAMED_POINTS).map(name).collect();
+        if let Some(more) = empty
+            .len()
+            .checked_sub(NAMED_POINTS)
+            .filter(|more| *more > 0)
+        {
+            points.push(format!("{more} more"));
+        }
+        Err(RunFailure::NothingCountsAt {
+            points: points.join("; "),
+            reason: most_frequent_reason(&empty),
+        })
     }
 
     /// Reads the results in `directory`.
@@ -148,6 +173,13 @@ pub struct CellResult {
     /// have no intervals.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
+}
+
+impl CellResult {
+    /// Whether none of its runs counts.
+    fn is_empty(&self) -> bool {
+        self.metrics.is_empty()
+    }
 }
 
 /// Two variants at a point.

@@ -107,10 +107,12 @@ fn results_summarize_the_metrics_of_runs() {
 
 #[test]
 fn only_a_time_is_compared_with_the_ideal() {
-    let text = format!("metrics = [\"window_bytes\", \"completion_s\"]\n{TEXT}");
+    let text = format!("metrics = [\"largest_window_bytes\", \"completion_s\"]\n{TEXT}");
     let windows = |job: &Job| {
         let mut outcome = fake(job)?;
-        outcome.metrics.insert("window_bytes".to_owned(), 1e5);
+        outcome
+            .metrics
+            .insert("largest_window_bytes".to_owned(), 1e5);
         Ok(outcome)
     };
     let experiment = Experiment::parse(&text, "fake.toml", &[]).unwrap();
@@ -748,13 +750,13 @@ fn claims_that_depend_on_runs_beyond_their_time_limit_are_not_known() {
 #[test]
 fn metrics_are_correlated_over_runs() {
     let text = format!(
-        "{TEXT}[[correlation]]\nx = 'ideal_s'\n[[correlation]]\nvariant = 'fast'\nx = 'seconds'\n"
+        "{TEXT}[[correlation]]\nx = 'ideal_s'\n[[correlation]]\nvariant = 'fast'\nx = 'loss_ratio'\n"
     );
     let experiment = Experiment::parse(&text, "fake.toml", &["link.rtt=50ms".to_owned()]).unwrap();
     let backend = |job: &Job| {
         let mut outcome = fake(job)?;
         let time = outcome.metrics["completion_s"];
-        outcome.metrics.insert("seconds".to_owned(), 3.0 - time);
+        outcome.metrics.insert("loss_ratio".to_owned(), 3.0 - time);
         Ok(outcome)
     };
     let directory = tempfile::tempdir().unwrap();
@@ -1000,4 +1002,29 @@ fn a_variant_of_which_no_run_counts_is_an_error() {
         "no run of variant slow counts: not done after 300 s; raise time_limit if it may take longer"
     );
     complete(&options(None)).require_runs().unwrap();
+}
+
+#[test]
+fn a_point_at_which_no_run_counts_is_an_error() {
+    let backend = |job: &Job| match (&*job.variant, job.parameters["link.loss"].as_str()) {
+        ("slow", Some("3%")) => Err(RunError::Failed("it broke".to_owned())),
+        _ => fake(job),
+    };
+    let finished = run(&experiment(), &backend, &options(None), &mut |_| {}).unwrap();
+    let results = finished.results.unwrap();
+    let error = results.require_runs().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "these have no results: slow at link.loss=3%; it broke"
+    );
+}
+
+#[test]
+fn a_point_at_which_some_runs_count_is_no_error() {
+    let backend = |job: &Job| match job.repeat {
+        0 => Err(RunError::Failed("it broke".to_owned())),
+        _ => fake(job),
+    };
+    let finished = run(&experiment(), &backend, &options(None), &mut |_| {}).unwrap();
+    finished.results.unwrap().require_runs().unwrap();
 }

@@ -12,6 +12,7 @@ use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::embedded::{self, TABLES};
 use super::error::{Place, Problem};
+use super::metrics;
 use super::must::{self, Must};
 use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
 use super::published::look_up;
@@ -346,6 +347,8 @@ fn read(source: Source) -> Result<Experiment, Problem> {
             });
         }
     }
+    let settings = cells.iter().map(|cell| &*cell.settings);
+    metrics::check(root, &head.metrics, settings)?;
     assemble(source, outline, cells)
 }
 

@@ -85,6 +85,17 @@ pub(super) fn set(pieces: &mut Table, key: &str, node: Node) {
 /// Keys of a named link that are not part of its description.
 const OUTSIDE: [&str; 2] = ["between", "channel"];
 
+/// Refuses keys in `link` that only a named link has: they would be ignored.
+pub(super) fn refuse_outside(link: &Node) -> Result<(), Problem> {
+    let Item::Table(pieces) = &link.item else {
+        return Ok(());
+    };
+    let outside = OUTSIDE.iter().find_map(|key| pieces.get(key));
+    outside.map_or(Ok(()), |node| {
+        Err(node.problem("only a link as [links.NAME] says whom it joins; leave this out"))
+    })
+}
+
 /// Joins the settings of a link to a description, and checks it. `between` is not part of it.
 pub(super) fn put_together(link: &Node) -> Result<String, Problem> {
     let description = Description::of_link(link)?;

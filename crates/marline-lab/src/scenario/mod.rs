@@ -82,6 +82,7 @@ mod job;
 mod keys;
 mod links;
 mod media;
+mod metrics;
 mod model;
 mod must;
 mod overrides;
@@ -104,6 +105,7 @@ pub use experiment::{BackendKind, Cell, Entry, Experiment, Published, list};
 pub use initial_window::{InitialWindow, Learnt};
 pub use job::{Backend, Job, Outcome, RunError, Value, Watched, WatchedObject};
 pub use media::{CallDef, Carrier, VideoChoice, VideoDef};
+pub(crate) use metrics::MOST_NAMED_STREAMS;
 pub use model::{
     Background, Change, Direction, Ecmp, HttpClient, HttpSettings, HttpVersion, LinkDef, Order,
     RangeKind, Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,

@@ -12,6 +12,7 @@ mod initial_window;
 mod keys;
 mod library;
 mod links;
+mod metrics;
 mod mistakes;
 mod overrides;
 mod paths;

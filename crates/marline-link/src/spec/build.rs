@@ -76,8 +76,7 @@ impl LinkSpec {
             Radio::Lte(lte) => media.push(lte.build(seed.of("lte"))),
             Radio::Wifi(wifi) => media.extend(wifi.build(seed.of("wifi"))?),
         }
-        let plain = DirectionSpec::default();
-        if media.is_empty() || self.up != plain || self.down != plain {
+        if self.has_wire() {
             let rtt = self.up.delay + self.down.delay;
             media.push(Box::new(Duplex::new(
                 self.up.build(rtt, [seed.of("up"), seed], read)?,
@@ -85,6 +84,12 @@ impl LinkSpec {
             )));
         }
         Ok(media)
+    }
+
+    /// Whether a wire is one of its media: without a radio, and with settings beside those of the radio.
+    pub fn has_wire(&self) -> bool {
+        let plain = DirectionSpec::default();
+        matches!(self.radio, Radio::None) || self.up != plain || self.down != plain
     }
 }
 

@@ -465,7 +465,11 @@ fn errors_name_the_key_and_the_allowed_values() {
     for (key, value, words) in [
         ("receive_windw", "4MB", "did you mean receive_window?"),
         ("receive_window", "4", "no error"),
-        ("receive_window", "4mb", "no error"),
+        (
+            "receive_window",
+            "4mb",
+            "\"4mb\" can be bits or bytes; write 4MB for bytes",
+        ),
         (
             "receive_window",
             "0B",

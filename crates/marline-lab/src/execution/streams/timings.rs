@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use marline::Instant;
 
-use crate::scenario::{StreamDef, WatchedObject};
-
-/// With more streams than these, no stream has a metric of its own.
-const NAMED: usize = 64;
+use crate::scenario::{MOST_NAMED_STREAMS, StreamDef, WatchedObject};
 
 /// The times of a stream: of its request, of its last byte, and of its known end.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +57,7 @@ fn add_times(
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (stream, timing) in streams.iter().zip(timings) {
         let seconds = timing.seconds(until(timing));
-        if streams.len() <= NAMED {
+        if streams.len() <= MOST_NAMED_STREAMS {
             metrics.insert(format!("stream_{}{what}_s", stream.id), seconds);
         }
         groups.entry("").or_default().push(seconds);

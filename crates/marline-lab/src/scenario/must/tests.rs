@@ -234,13 +234,13 @@ fn variants_are_near_the_ideal_without_another_one() {
 
 #[test]
 fn variants_reach_a_value_without_another_one() {
-    let reaches = "[[must]]\ntext = 'even'\na = ['bundle', '1c']\nmetric = 'jain_index'\n\
+    let reaches = "[[must]]\ntext = 'even'\na = ['bundle', '1c']\nmetric = 'goodput_mbps'\n\
                    statistic = ['median', 'mean']\nwhere = { content_kb = 500 }\nreaches_value = 0.95";
     let must = read(reaches).unwrap().remove(0);
     assert_eq!(must.claim, Claim::ReachesValue(0.95));
     assert!(must.checks.is_empty());
     assert_eq!(must.alone.len(), 2 * 2 * 2);
-    assert_eq!(must.alone[0].metric, "jain_index");
+    assert_eq!(must.alone[0].metric, "goodput_mbps");
     assert!(must.claim.is_met(0.0, None) && !must.claim.is_met(-0.1, None));
     assert_eq!(must.claim.needed(8), 8);
     for (from, to, expected) in [

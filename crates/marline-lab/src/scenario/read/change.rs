@@ -1,11 +1,11 @@
 //! Reads `[[change]]`.
 
-use marline_link::spec::ChannelSpec;
+use marline_link::spec::{ChannelSpec, LinkSpec};
 
 use super::topology::path_name;
 use super::{Item, Node, Problem, Reader};
-use crate::scenario::links::{Description, put_together, set, take_apart};
-use crate::scenario::{Change, Topology, When, Workload};
+use crate::scenario::links::{Description, put_together, refuse_outside, set, take_apart};
+use crate::scenario::{Change, LinkDef, Topology, When, Workload};
 
 /// Reads the changes of links in the order of the list. Each changes the links that the previous ones left.
 pub(super) fn read_changes(
@@ -64,7 +64,7 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
         let [only] = &mut now.links[..] else {
             return Err(link.problem("there are several links; name one, as links.NAME or paths.2"));
         };
-        only.spec = amended(&only.spec, link)?;
+        change_link(only, link)?;
         changed.push(only.clone());
     }
     if let Some(links) = reader.get("links") {
@@ -74,10 +74,7 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
                 let known = known.iter().map(String::as_str);
                 return Err(link.problem(super::unknown("link", name, known)));
             };
-            def.spec = match def.channel {
-                Some(_) => amended_on_channel(&def.spec, link, "link")?,
-                None => amended(&def.spec, link)?,
-            };
+            change_link(def, link)?;
             changed.push(def.clone());
         }
     }
@@ -110,7 +107,7 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
                 let known = known.iter().map(String::as_str);
                 return Err(link.problem(super::unknown("path", number, known)));
             };
-            def.spec = amended(&def.spec, link)?;
+            change_link(def, link)?;
             changed.push(def.clone());
         }
     }
@@ -123,6 +120,53 @@ fn read_one(node: &Node, now: &mut Topology, workload: &Workload) -> Result<Chan
         links: changed,
         channels,
     })
+}
+
+/// Changes the link `def` as `node` says.
+fn change_link(def: &mut LinkDef, node: &Node) -> Result<(), Problem> {
+    def.spec = match def.channel {
+        Some(_) => amended_on_channel(&def.spec, node, "link")?,
+        None => {
+            let spec = amended(&def.spec, node)?;
+            refuse_other_parts([&def.spec, &spec], node)?;
+            spec
+        }
+    };
+    Ok(())
+}
+
+/// Refuses a change that a link cannot make while it runs: it keeps its NAT and the media that it consists of. `specs` are
+/// the link's before and after.
+fn refuse_other_parts(specs: [&str; 2], node: &Node) -> Result<(), Problem> {
+    let read = |spec: &str| {
+        let spec: Result<LinkSpec, _> = spec.parse();
+        spec.map_err(|error| node.problem(error))
+    };
+    let (before, after) = (read(specs[0])?, read(specs[1])?);
+    let problem = if before.nat != after.nat {
+        "a NAT does not change during a run; set nat for the whole link"
+    } else if before.radio.parts() != after.radio.parts() {
+        "a change neither adds nor removes a radio, its hops or its cable; let the link begin with them"
+    } else if !before.has_wire() && after.has_wire() {
+        "the link is a radio alone, and a change does not add the wire behind it, to which this belongs; let the \
+         link begin with one, as rtt = \"1ms\""
+    } else if before.has_wire() && !after.has_wire() {
+        "a change does not remove the wire behind the radio; leave a setting of it, as rtt = \"1ms\""
+    } else {
+        return Ok(());
+    };
+    Err(innermost(node).problem(problem))
+}
+
+/// The value in `node` if there is only one.
+fn innermost(node: &Node) -> &Node {
+    match &node.item {
+        Item::Table(table) => match &table.0[..] {
+            [(_, only)] => innermost(only),
+            _ => node,
+        },
+        _ => node,
+    }
 }
 
 /// The description `spec` of a channel or one of its links with the settings of `node` replaced.
@@ -151,6 +195,7 @@ fn merged(spec: &str, node: &Node) -> Result<Node, Problem> {
     };
     let mut link = take_apart(text)?;
     let new = take_apart(node.clone())?;
+    refuse_outside(&new)?;
     if let (Item::Table(pieces), Item::Table(new)) = (&mut link.item, new.item) {
         for (key, value) in new.0 {
             set(pieces, &key, value);

@@ -115,15 +115,23 @@ pub(super) fn read_backend(reader: &mut Reader<'_>) -> Result<BackendKind, Probl
     Ok(backend.unwrap_or_default())
 }
 
-/// The default main metric: throughput for a workload that never completes.
-fn default_metric(root: &Table) -> &'static str {
-    let measure = root.inner("workload").and_then(|it| it.get("measure"));
+/// The default metrics, of which the first is the main one: throughput for a workload that never completes.
+fn default_metrics(root: &Table) -> &'static [&'static str] {
+    let workload = root.inner("workload");
+    let has = |kind| workload.is_some_and(|it| it.get(kind).is_some());
     let connections = root.inner("http").and_then(|http| http.get("connections"));
     let is_beside = connections.is_some_and(|node| matches!(node.item, Item::Integer(0)));
-    match (measure, is_beside) {
-        (None, _) => "completion_s",
-        (Some(_), false) => "goodput_mbps",
-        (Some(_), true) => "background_goodput_mbps",
+    match has("measure") {
+        true if is_beside => &["background_goodput_mbps"],
+        true => &["goodput_mbps"],
+        _ if has("video") => &["video_quality_mbps", "video_stalled_s", "video_startup_s"],
+        _ if has("call") => &[
+            "call_late_ratio",
+            "call_delay_p95_ms",
+            "call_longest_freeze_ms",
+        ],
+        _ if has("devices") => &["page_load_mean_s", "page_load_max_s"],
+        _ => &["completion_s"],
     }
 }
 
@@ -134,7 +142,12 @@ pub(in crate::scenario) fn read_head(root: &Table) -> Result<Head, Problem> {
     let metrics = reader.optional("metrics", Node::texts)?;
     let metrics = metrics
         .filter(|metrics| !metrics.is_empty())
-        .unwrap_or_else(|| vec![default_metric(root).to_owned()]);
+        .unwrap_or_else(|| {
+            default_metrics(root)
+                .iter()
+                .map(|&name| name.to_owned())
+                .collect()
+        });
     let variants = read_variants(reader.get("variant"))?;
     let names: Vec<_> = variants
         .iter()

@@ -2,7 +2,7 @@
 
 use super::channels::read_channels;
 use super::{Item, Node, Problem, Reader, Table, unknown};
-use crate::scenario::links::{Description, put_together};
+use crate::scenario::links::{Description, put_together, refuse_outside};
 use crate::scenario::{Ecmp, LinkDef, Topology};
 
 const ECMP: [(&str, Ecmp); 2] = [("mixed", Ecmp::Mixed), ("xor", Ecmp::Xor)];
@@ -74,6 +74,7 @@ fn chain(links: &[Node], name: impl Fn(usize) -> String) -> Result<Topology, Pro
     nodes.push(Topology::SERVER.to_owned());
     let mut defs = Vec::new();
     for (index, link) in links.iter().enumerate() {
+        refuse_outside(link)?;
         defs.push(LinkDef {
             name: name(index + 1),
             between: nodes[index..index + 2].to_vec(),
@@ -103,6 +104,7 @@ fn parallel(paths: &Node) -> Result<Topology, Problem> {
     }
     let hosts = vec![Topology::CLIENT.to_owned(), Topology::SERVER.to_owned()];
     let links = (1..).zip(members).map(|(number, path)| {
+        refuse_outside(path)?;
         Ok(LinkDef {
             name: path_name(number),
             between: hosts.clone(),

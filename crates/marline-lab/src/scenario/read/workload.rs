@@ -15,6 +15,22 @@ const ORDERS: [(&str, Order); 2] = [
     ("in-sequence", Order::InSequence),
 ];
 
+/// The keys beside the one of a kind of workload, and the kinds that have them.
+const SHARED: [(&str, &[&str]); 12] = [
+    ("order", &["objects"]),
+    ("warm", &["objects", "files", "streams", "transfer"]),
+    ("shuffled", &["streams"]),
+    ("seed", &["page"]),
+    ("readable", &["page"]),
+    ("loads", &["page"]),
+    ("pause", &["page"]),
+    ("start", &["page"]),
+    ("windows", &["page"]),
+    ("afterwards", &["visits"]),
+    ("direction", &["transfer"]),
+    ("features", &["transfer"]),
+];
+
 /// Largest number of objects or streams: more are considered a mistake.
 const MAX_MEMBERS: usize = 10_000;
 
@@ -47,6 +63,16 @@ fn read_kind(reader: &mut Reader<'_>) -> Result<Workload, Problem> {
         return Err(node.problem(format_args!(
             "there is {kind} and {other}; keep one of them"
         )));
+    }
+    for (key, kinds) in SHARED {
+        if let Some(node) = reader.table.get(key)
+            && !kinds.contains(&kind)
+        {
+            return Err(node.problem(format_args!(
+                "{key} belongs to {}, and this workload is {kind}; leave it out",
+                kinds.join(", ")
+            )));
+        }
     }
     match kind {
         "objects" => Ok(Workload::Objects {

@@ -38,7 +38,7 @@ fn metrics_are_correlated_where_they_are_asked_for() {
 
     let lookup = "published = { file = 'r.csv', where = { cca = '{variant}' }, value = 'r', source = 'figure 2' }";
     let large = read(&format!(
-        "where = {{ content_kb = 2400 }}\nx = 'a'\ny = 'b'\n{lookup}"
+        "where = {{ content_kb = 2400 }}\nx = 'loss_ratio'\ny = 'goodput_mbps'\n{lookup}"
     ))
     .unwrap();
     assert_eq!(large.len(), 2);
@@ -48,21 +48,24 @@ fn metrics_are_correlated_where_they_are_asked_for() {
 
     for (wrong, words) in [
         (
-            "y = 'b'",
+            "y = 'goodput_mbps'",
             "fits.toml:11: correlation: x is missing; add x = ",
         ),
         (
-            "x = 'a'\nwhere = { kb = 1 }",
+            "x = 'loss_ratio'\nwhere = { kb = 1 }",
             "unknown parameter \"kb\"; did you mean content_kb? known: content_kb",
         ),
         (
-            "x = 'a'\nwhere = { content_kb = 1 }",
+            "x = 'loss_ratio'\nwhere = { content_kb = 1 }",
             "[correlation] where: no point of the sweep has these values",
         ),
-        ("x = 'a'\nvariant = 'cubic'", "unknown variant \"cubic\""),
-        ("x = 'a'\nz = 'b'", "unknown key \"z\""),
         (
-            &format!("variant = 'bbr'\nx = 'a'\n{lookup}"),
+            "x = 'loss_ratio'\nvariant = 'cubic'",
+            "unknown variant \"cubic\"",
+        ),
+        ("x = 'loss_ratio'\nz = 'goodput_mbps'", "unknown key \"z\""),
+        (
+            &format!("variant = 'bbr'\nx = 'loss_ratio'\n{lookup}"),
             "no row of \"r.csv\" matches",
         ),
     ] {
@@ -70,7 +73,9 @@ fn metrics_are_correlated_where_they_are_asked_for() {
         assert!(error.contains(words), "{error}");
         assert!(error.contains("fits.toml:1"), "{error}");
     }
-    let error = error(&with("[[correlation]]\nx = 'a'\nwhere = { b = 1 }\n"));
+    let error = error(&with(
+        "[[correlation]]\nx = 'loss_ratio'\nwhere = { b = 1 }\n",
+    ));
     assert!(
         error.contains("there is no sweep to choose points from"),
         "{error}"

@@ -377,3 +377,89 @@ fn keys_with_too_many_parts_are_refused() {
     let refused = read_with(&variant, &[]).unwrap_err();
     assert!(refused.contains("more than 32 parts"));
 }
+
+#[test]
+fn a_key_of_another_workload_is_named_with_the_workloads_that_have_it() {
+    for (workload, expected) in [
+        (
+            "transfer = '1MB'\norder = 'at-once'",
+            "train.toml:5: [workload] order: order belongs to objects, and this workload is transfer; leave it out",
+        ),
+        (
+            "page = 'today/small'\nwarm = true",
+            "train.toml:5: [workload] warm: warm belongs to objects, files, streams, transfer, and this workload is page",
+        ),
+        (
+            "call = { rate = '1mbps', length = '2s' }\nloads = 2",
+            "train.toml:5: [workload] loads: loads belongs to page, and this workload is call",
+        ),
+    ] {
+        let error = error(&format!(
+            "title = 'x'\nlink = 'lte-a'\n[workload]\n{workload}"
+        ));
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+/// They were found when the first run began, without a place, or not at all.
+#[test]
+fn a_change_that_a_link_cannot_make_is_named_with_its_place() {
+    for (link, change, expected) in [
+        (
+            "model=wifi",
+            "link.rate = '1mbps'",
+            "train.toml:6: [change.link] rate: the link is a radio alone",
+        ),
+        (
+            "model=wifi, rtt=20ms",
+            "link = { rtt = '0ms', wifi.mcs = 3 }",
+            "train.toml:6: [change] link: a change does not remove the wire",
+        ),
+        (
+            "rate=1mbps, rtt=20ms",
+            "link.model = 'wifi'",
+            "train.toml:6: [change.link] model: a change neither adds nor removes a radio",
+        ),
+        (
+            "model=wifi, wifi.hops=2, wifi.shared=off, rtt=20ms",
+            "link.wifi.hops = 3",
+            "train.toml:6: [change.link.wifi] hops: a change neither adds nor removes a radio, its hops",
+        ),
+        (
+            "model=wifi, rtt=20ms",
+            "link.wifi.cable = '100mbps'",
+            "train.toml:6: [change.link.wifi] cable: a change neither adds nor removes a radio, its hops or its cable",
+        ),
+        (
+            "rate=1mbps, rtt=20ms, nat=30s",
+            "link.nat = '10s'",
+            "train.toml:6: [change.link] nat: a NAT does not change during a run",
+        ),
+        (
+            "rate=1mbps, rtt=20ms",
+            "link.wifi.mcs = 3",
+            "train.toml:6: [change.link.wifi] mcs: ",
+        ),
+        (
+            "rate=1mbps, rtt=20ms",
+            "link.between = ['client', 'server']",
+            "train.toml:6: [change.link] between: only a link as [links.NAME]",
+        ),
+    ] {
+        let error = error(&format!(
+            "title = 'x'\nlink = '{link}'\nworkload.objects = '1MB'\n[[change]]\nat = '1s'\n{change}"
+        ));
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let fitting = "title = 'x'\nlink = 'model=wifi, rtt=20ms'\nworkload.objects = '1MB'\n[[change]]\nat = '1s'\nlink.rate = '1mbps'";
+    assert!(read_with(fitting, &[]).is_ok());
+}
+
+#[test]
+fn a_link_that_is_the_only_one_joins_client_and_server() {
+    let error = error(
+        "title = 'x'\nworkload.objects = '1MB'\n[link]\nrate = '1mbps'\nbetween = ['client', 'router']",
+    );
+    let expected = "train.toml:5: [link] between: only a link as [links.NAME] says whom it joins";
+    assert!(error.starts_with(expected), "{error}");
+}
