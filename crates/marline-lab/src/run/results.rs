@@ -9,7 +9,7 @@ use super::files::{RESULTS, read_json};
 use super::must::at;
 use super::{Inputs, MustResult, RunFailure};
 use crate::scenario::Value;
-use crate::stats::{Interval, MIN_SURE, Statistic, Summary};
+use crate::stats::{Interval, Statistic, Summary};
 
 /// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,7 +217,9 @@ impl ComparisonResult {
     pub fn sure_interval(&self) -> Option<Interval> {
         match self.deterministic {
             true => self.improvement_percent.map(|exact| [exact; 2]),
-            false => self.ci95.filter(|_| self.pairs >= MIN_SURE),
+            false => self
+                .ci95
+                .filter(|_| self.pairs >= self.statistic.fewest_pairs()),
         }
     }
 }

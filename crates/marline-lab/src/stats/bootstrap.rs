@@ -1,9 +1,12 @@
-//! Confidence intervals by bootstrap resampling (Efron, 1979; the percentile method).
+//! Confidence intervals by bootstrap resampling (Efron, 1979): the expanded percentile method of Hesterberg ("What Teachers
+//! Should Know About the Bootstrap", The American Statistician 69, 2015, section 5.3.2). Resamples of few values vary less
+//! than samples do, so that plain percentiles give intervals that are too narrow.
 
 use marline_link::Seed;
 use rand::Rng;
 
 use super::quantile::{Position, between, position};
+use super::student::{critical, normal_beyond};
 use super::summary::mean;
 use super::{Statistic, quantile};
 
@@ -35,7 +38,7 @@ pub fn interval(
         draws.each(|index| sample.add(index));
         sample.statistic()
     });
-    bounds(found)
+    bounds(found, values.len())
 }
 
 /// The 95 % confidence interval of the ratio of `statistic` of `a` to that of `b`. Values at one index are a
@@ -62,13 +65,22 @@ pub fn ratio_interval(
         });
         above.statistic() / below.statistic()
     });
-    bounds(found)
+    bounds(found, a.len())
 }
 
-fn bounds(found: impl Iterator<Item = f64>) -> Option<Interval> {
+/// The share of resamples of `count` values beyond each end of an interval: 2.5 % for many values, less for few.
+fn beyond(count: usize) -> f64 {
+    let freedom = count.saturating_sub(1).max(1);
+    let larger = (count as f64 / freedom as f64).sqrt();
+    normal_beyond(larger * critical(freedom))
+}
+
+/// The interval of a statistic of `count` values, which is `found` in resamples.
+fn bounds(found: impl Iterator<Item = f64>, count: usize) -> Option<Interval> {
     let mut found: Vec<_> = found.collect();
     found.sort_by(f64::total_cmp);
-    let bounds = [quantile(&found, 0.025), quantile(&found, 0.975)];
+    let beyond = beyond(count);
+    let bounds = [quantile(&found, beyond), quantile(&found, 1.0 - beyond)];
     bounds
         .iter()
         .all(|bound| bound.is_finite())

@@ -6,6 +6,7 @@ mod dispersion;
 mod measures;
 mod quantile;
 mod statistic;
+mod student;
 mod summary;
 
 pub use bootstrap::{Interval, MIN_SURE, interval, ratio_interval};
@@ -14,6 +15,7 @@ pub use dispersion::Dispersion;
 pub use measures::{ecdf, jain_index, pearson};
 pub use quantile::{quantile, sorted};
 pub use statistic::Statistic;
+pub(crate) use student::{critical, t_beyond};
 pub use summary::{Summary, censored_value};
 
 #[cfg(test)]

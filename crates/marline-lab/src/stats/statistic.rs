@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Summary;
+use super::{MIN_SURE, Summary};
 
 /// A statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +56,15 @@ impl Statistic {
             Self::Cov => "cov",
             Self::Min => "min",
             Self::Max => "max",
+        }
+    }
+
+    /// The fewest pairs of values whose interval can be relied on. One value in twenty is beyond the 95th percentile: of fewer,
+    /// it is between the largest two, about which resamples say little.
+    pub const fn fewest_pairs(self) -> usize {
+        match self {
+            Self::P95 => 20,
+            _ => MIN_SURE,
         }
     }
 

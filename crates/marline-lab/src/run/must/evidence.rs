@@ -2,9 +2,7 @@
 
 use crate::run::ComparisonResult;
 use crate::scenario::Claim;
-
-/// Standard errors from the estimate to each end of a 95 % interval of a normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
+use crate::stats::{critical, t_beyond};
 
 /// The probability that a 95 % interval lies beyond the true value on one side, and so the share of comparisons that
 /// meet a condition, or violate it, by chance alone.
@@ -117,6 +115,8 @@ struct Estimate {
     below: f64,
     /// From the value to the upper end.
     over: f64,
+    /// Degrees of freedom of the distribution behind it: one less than the pairs.
+    freedom: usize,
 }
 
 impl Estimate {
@@ -128,6 +128,7 @@ impl Estimate {
             value,
             below: (value - low).max(0.0),
             over: (high - value).max(0.0),
+            freedom: result.pairs.saturating_sub(1).max(1),
         })
     }
 
@@ -136,6 +137,7 @@ impl Estimate {
             value: self.value * factor,
             below: self.below * factor,
             over: self.over * factor,
+            ..self
         }
     }
 
@@ -153,11 +155,13 @@ impl Estimate {
             value: self.value - other.value,
             below: self.below.hypot(other.over),
             over: self.over.hypot(other.below),
+            freedom: self.freedom.min(other.freedom),
         }
     }
 
-    /// Whether it is above 0. Probabilities are those of a normal distribution with the same interval (Altman and Bland, BMJ
-    /// 343, 2011, d2304), on the side of the interval that is towards 0.
+    /// Whether it is above 0. Probabilities are those of Student's t distribution with the same interval, on the side that is
+    /// towards 0 (as Altman and Bland, BMJ 343, 2011, d2304, have it for a normal distribution, whose tails are too thin for
+    /// few pairs).
     fn evidence(self, bound: Bound) -> Evidence {
         let (low, high) = (self.value - self.below, self.value + self.over);
         let answer = match bound {
@@ -173,7 +177,10 @@ impl Estimate {
             self.over
         };
         let p_met = match (width > 0.0, answer) {
-            (true, _) => normal_beyond(Z * self.value / width),
+            (true, _) => {
+                let errors = critical(self.freedom) * self.value / width;
+                t_beyond(errors, self.freedom)
+            }
             (false, Answer::Met) => 0.0,
             (false, Answer::NotMet) => 1.0,
             (false, Answer::Open) => 0.5,
@@ -184,11 +191,6 @@ impl Estimate {
             p_not_met: 1.0 - p_met,
         }
     }
-}
-
-/// The probability that a standard normal variable is larger than `z`.
-fn normal_beyond(z: f64) -> f64 {
-    0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// The number of `p` that remain if at most `level` of those that are taken for effects are so by chance (Benjamini and
@@ -228,6 +230,7 @@ mod tests {
                 value,
                 below: 2.0,
                 over: 4.0,
+                freedom: 7,
             };
             estimate.evidence(Bound::Excluded)
         };

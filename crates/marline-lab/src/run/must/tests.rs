@@ -1,7 +1,9 @@
 //! Verdicts and their texts.
 
+use marline_link::Seed;
+
 use super::*;
-use crate::stats::Statistic;
+use crate::stats::{Statistic, Summary, ratio_interval};
 
 /// A comparison of eight pairs: the measured improvement with its interval, and the published one.
 fn result(measured: Option<f64>, interval: [f64; 2], published: Option<f64>) -> ComparisonResult {
@@ -10,7 +12,7 @@ fn result(measured: Option<f64>, interval: [f64; 2], published: Option<f64>) -> 
         metric: "completion_s".to_owned(),
         a: "bundle".to_owned(),
         b: "1c".to_owned(),
-        statistic: Statistic::P95,
+        statistic: Statistic::Median,
         pairs: 8,
         improvement_percent: measured,
         ci95: measured.map(|_| interval),
@@ -227,7 +229,7 @@ fn displayed_verdicts_list_the_first_comparisons_of_each_kind() {
     );
     assert_eq!(
         lines[3],
-        "  not met by bundle at content_kb=2400: the p95 of completion_s is 3.1 % better than that of 1c \
+        "  not met by bundle at content_kb=2400: the median of completion_s is 3.1 % better than that of 1c \
          (95 % interval: -2.0 to 6.0 %; published: 37.9 % better)"
     );
     assert_eq!(lines[2], "  the link was too good");
@@ -242,7 +244,7 @@ fn displayed_verdicts_list_the_first_comparisons_of_each_kind() {
 fn what_is_worse_is_displayed_as_such() {
     let worse = result(Some(-4.0), [-6.0, -2.5], None);
     let text = judge(Claim::AtLeastPercent(0.0), &[worse]).to_string();
-    let line = "  not met by bundle at content_kb=2400: the p95 of completion_s is 4.0 % worse than that of 1c \
+    let line = "  not met by bundle at content_kb=2400: the median of completion_s is 4.0 % worse than that of 1c \
                 (95 % interval: 2.5 to 6.0 %)";
     assert_eq!(text.lines().nth(3), Some(line), "{text}");
 }
@@ -260,7 +262,7 @@ fn verdicts_in_json_have_the_same_content() {
     );
     assert_eq!(json["claim"]["at_least_percent"], 0.0);
     assert_eq!((&json["of"], &json["met"]), (&1.into(), &0.into()));
-    assert_eq!(json["violations"][0]["statistic"], "p95");
+    assert_eq!(json["violations"][0]["statistic"], "median");
     assert_eq!(serde_json::from_value::<MustResult>(json).unwrap(), must);
 }
 
@@ -289,4 +291,127 @@ fn a_rank_counts_where_the_other_pair_loses_too() {
     };
     let must = MustResult::judge(&self::must(Claim::RanksAs), &[covered], 8);
     assert_eq!(must.verdict, Verdict::Undecided);
+}
+
+/// Values of runs whose variants are equal in distribution, but have losses of their own.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    Normal,
+    /// A second, and a wait of exponential length.
+    Waits,
+    /// Transfers of 50 packets, each loss of which (1 %) costs a round trip.
+    Losses,
+}
+
+/// A number from 0 to below 1.
+fn uniform(rng: &mut impl rand::Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A number with an exponential distribution of mean 1.
+fn exponential(rng: &mut impl rand::Rng) -> f64 {
+    -libm::log(1.0 - uniform(rng))
+}
+
+impl Noise {
+    fn draw(self, rng: &mut impl rand::Rng) -> f64 {
+        match self {
+            Self::Normal => {
+                let radius = (2.0 * exponential(rng)).sqrt();
+                1.0 + 0.1 * radius * libm::cos(std::f64::consts::TAU * uniform(rng))
+            }
+            Self::Waits => 1.0 + 0.3 * exponential(rng),
+            Self::Losses => {
+                let lost = (0..50).filter(|_| uniform(rng) < 0.01).count();
+                1.0 + 0.3 * lost as f64 + 0.01 * exponential(rng)
+            }
+        }
+    }
+}
+
+/// The comparison of two variants that are equal in truth.
+fn equal_variants(
+    noise: Noise,
+    statistic: Statistic,
+    pairs: usize,
+    seed: Seed,
+) -> ComparisonResult {
+    let mut rng = seed.of("values").rng();
+    let mut sample = || (0..pairs).map(|_| noise.draw(&mut rng)).collect::<Vec<_>>();
+    let (a, b) = (sample(), sample());
+    let of = |values: &[f64]| {
+        statistic
+            .of(&Summary::of(values, 0, seed).unwrap())
+            .unwrap()
+    };
+    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+    let interval = ratio_interval(&a, &b, statistic, 1000, seed);
+    ComparisonResult {
+        statistic,
+        pairs,
+        ci95: interval.map(|[low, high]| [percent(high), percent(low)]),
+        ..result(Some(percent(of(&a) / of(&b))), [0.0; 2], None)
+    }
+}
+
+/// What docs/verdicts.md promises of equal variants.
+#[test]
+fn chance_decides_as_rarely_as_the_page_on_verdicts_says() {
+    const TRIALS: u64 = 1000;
+    for (statistic, pairs, most_percent) in [
+        (Statistic::Median, 6, 2.5),
+        (Statistic::Median, 30, 2.5),
+        (Statistic::P95, 20, 4.0),
+        (Statistic::Mean, 6, 5.0),
+        (Statistic::Mean, 20, 4.0),
+    ] {
+        for noise in [Noise::Normal, Noise::Waits, Noise::Losses] {
+            let (mut better, mut worse) = (0, 0);
+            for trial in 0..TRIALS {
+                let one = equal_variants(noise, statistic, pairs, Seed::new(trial));
+                match judge(Claim::AtLeastPercent(0.0), &[one]).verdict {
+                    Verdict::Holds => better += 1,
+                    Verdict::DoesNotHold => worse += 1,
+                    Verdict::Undecided => {}
+                    Verdict::NotKnown => panic!("every value is known"),
+                }
+            }
+            let percent = |count: u32| 100.0 * f64::from(count) / TRIALS as f64;
+            let [better, worse] = [better, worse].map(percent);
+            println!("{statistic} of {pairs}, {noise:?}: better {better} %, worse {worse} %");
+            // Three standard errors of a count of so many.
+            let chance = 3.0 * (most_percent * (100.0 - most_percent) / TRIALS as f64).sqrt();
+            assert!(better.max(worse) <= most_percent + chance);
+        }
+    }
+}
+
+#[test]
+fn few_pairs_say_nothing_about_the_95th_percentile() {
+    let one = |pairs| equal_variants(Noise::Normal, Statistic::P95, pairs, Seed::new(1));
+    assert_eq!(one(19).sure_interval(), None);
+    assert!(one(20).sure_interval().is_some());
+}
+
+/// Of 100 comparisons of equal variants, the corrected verdict takes one for an effect in few experiments.
+#[test]
+fn the_correction_leaves_few_experiments_with_an_effect_by_chance() {
+    const EXPERIMENTS: u64 = 100;
+    for (statistic, pairs) in [(Statistic::Median, 10), (Statistic::Mean, 10)] {
+        let (mut plain, mut corrected) = (0, 0);
+        for experiment in 0..EXPERIMENTS {
+            let seed = Seed::new(experiment);
+            let all: Vec<_> = (0..100)
+                .map(|number| equal_variants(Noise::Normal, statistic, pairs, seed.nth(number)))
+                .collect();
+            let must = judge(Claim::BetterIn(0.5), &all);
+            assert_eq!(must.verdict, Verdict::Undecided);
+            plain += u32::from(must.better + must.worse > 0);
+            corrected += u32::from(must.corrected.better + must.corrected.worse > 0);
+        }
+        println!("{statistic}: plain in {plain}, corrected in {corrected} of {EXPERIMENTS}");
+        assert!(plain > 70, "chance decides some of many");
+        // 2.5 % for each side.
+        assert!(corrected <= 10, "{corrected}");
+    }
 }
