@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use marline_link::{DropReason, Packet, Seed, Time};
+use marline_link::{DropReason, Ecn, Packet, Seed, Time};
 use marline_sim::fabric::{Event, Fabric, Node, Routed};
 
 use crate::execution;
@@ -22,11 +22,14 @@ pub(super) enum End {
     Server,
 }
 
-/// The hashes of a packet's flow, and of its source and destination.
+/// The hashes of a packet's flow, and of its source and destination; and what else a packet has beside its size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     pub(super) number: u64,
     pub(super) hosts: [u32; 2],
+    pub(super) ecn: Ecn,
+    /// UDP ports of source and destination.
+    pub(super) ports: [u16; 2],
 }
 
 /// A packet of the measurement.
@@ -35,16 +38,27 @@ struct ProbePacket {
     from: End,
     /// The source's address, and the destination's.
     addresses: [IpAddr; 2],
+    ports: [u16; 2],
     number: u64,
 }
 
 impl Routed for ProbePacket {
+    const HAS_PORTS: bool = true;
+
     fn source(&self) -> IpAddr {
         self.addresses[0]
     }
 
     fn destination(&self) -> IpAddr {
         self.addresses[1]
+    }
+
+    fn udp_ports(&self) -> Option<[u16; 2]> {
+        Some(self.ports)
+    }
+
+    fn set_udp_ports(&mut self, ports: [u16; 2]) {
+        self.ports = ports;
     }
 }
 
@@ -55,6 +69,11 @@ pub(super) struct PacketOutcome {
     pub(super) from: End,
     pub(super) number: u64,
     pub(super) bytes: u32,
+    pub(super) ports: [u16; 2],
+    /// Whether a queue marked it.
+    pub(super) is_marked: bool,
+    /// Whether it has a bit error.
+    pub(super) is_corrupted: bool,
     /// The reason why it was lost, if it was.
     pub(super) lost: Option<DropReason>,
 }
@@ -104,11 +123,13 @@ impl Line {
         let parcel = ProbePacket {
             from,
             addresses: [near.1, far.1],
+            ports: flow.ports,
             number,
         };
         let packet = Packet {
             flow: flow.number,
             hosts: flow.hosts,
+            ecn: flow.ecn,
             ..Packet::new(bytes, parcel)
         };
         self.fabric.send(now, near.0, packet);
@@ -128,6 +149,9 @@ impl Line {
             from: packet.body.from,
             number: packet.body.number,
             bytes: packet.size,
+            ports: packet.body.ports,
+            is_marked: packet.ecn == Ecn::Ce,
+            is_corrupted: packet.corrupted.is_some(),
             lost,
         })
     }

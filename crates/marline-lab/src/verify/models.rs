@@ -42,6 +42,10 @@ const FAIR: &str = "RFC 8290: one in five flows";
 const MOMENTS: &str = "moments of the distribution";
 const PROCESS: &str = "Ornstein-Uhlenbeck, averaged over 1 s";
 const OPPORTUNITIES: &str = "1,504 bytes a line, by the last time";
+const STEP: &str = "M/D/1: waits above T, others behind";
+const COPIES: &str = "100 % + S";
+const ERRORS: &str = "independent errors";
+const MAPPINGS: &str = "RFC 4787: one of two pauses is longer";
 const TBF: &str = "tc-tbf: limit = rate x latency + burst";
 
 /// In the order in which they are checked.
@@ -99,6 +103,26 @@ pub(super) const MODELS: &[Model] = &[
         ],
     },
     Model {
+        name: "errors",
+        link: "duplicate=2%,corrupt=1%,rtt=20ms",
+        trace: None,
+        promises: &[
+            near(Arrived, 102.0, 0.1, COPIES),
+            near(Corrupted, 1.0, 0.07, ERRORS),
+            near(LossUp, 0.0, 0.0, COPIES),
+            near(LossDown, 0.0, 0.0, COPIES),
+        ],
+    },
+    Model {
+        name: "nat",
+        link: "nat=30s,rtt=20ms",
+        trace: None,
+        promises: &[
+            near(Rebound, 50.0, 0.0, MAPPINGS),
+            near(Unmapped, 50.0, 0.0, MAPPINGS),
+        ],
+    },
+    Model {
         name: "droptail",
         link: "rate=10mbps,buffer=1MB,rtt=20ms",
         trace: None,
@@ -142,6 +166,26 @@ pub(super) const MODELS: &[Model] = &[
         trace: None,
         // The first after 110 ms, and the sum of 100 ms / sqrt(k) is below what is left of 10 s.
         promises: &[near(Drops, 2518.0, 3.0, CONTROL)],
+    },
+    Model {
+        name: "codel-ecn",
+        link: "rate=10mbps,buffer=100MB,queue=codel,ecn=on,rtt=20ms",
+        trace: None,
+        // At the times of drops, less those of the last 11.2 ms, which are on their way.
+        promises: &[
+            near(Marks, 2512.0, 3.0, CONTROL),
+            near(Drops, 0.0, 0.0, CONTROL),
+        ],
+    },
+    Model {
+        name: "mark",
+        link: "rate=10mbps,buffer=1MB,mark=2.4ms,rtt=20ms",
+        trace: None,
+        // P(W > 2 packets' times) = 36.55 %, less those that leave the queue empty: the mean of 1 - exp(-0.8 W) over W > 2.
+        promises: &[
+            near(RandomMarked, 33.97, 0.9, STEP),
+            near(RandomLoss, 0.0, 0.0, MD1),
+        ],
     },
     Model {
         name: "fq-codel",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use marline_link::spec::{Radio, SpecError};
-use marline_link::{DropReason, LinkSpec, Seed, Time};
+use marline_link::{DropReason, Ecn, LinkSpec, Seed, Time};
 use rand::RngExt;
 
 use super::Quantity;
@@ -66,6 +66,8 @@ pub(super) enum Probe {
     Flood,
     /// Acknowledgments from the client.
     Acks,
+    /// Packets in both directions after pauses as long as a NAT keeps mappings.
+    Pauses,
     /// Downloads limited by a window, acknowledged often and rarely.
     Window,
 }
@@ -116,6 +118,7 @@ impl Probe {
             Self::Overload => overload(&mut line, &spec, extent.steady),
             Self::Flood => flood(&mut line, &spec),
             Self::Acks => acks(&mut line, extent.lossless),
+            Self::Pauses => pauses(&mut line, &spec),
             Self::Hops => {
                 let feed = Feed::of(&spec, extent);
                 let all = payload(&download(&mut line, &feed, None));
@@ -191,6 +194,7 @@ fn crowd(line: &mut Line, feed: &Feed) -> Measured {
     let flow = |number: u32| Flow {
         number: number.into(),
         hosts: [host(number), 100 + number],
+        ..Flow::default()
     };
     let begin = Time::ZERO + WARM_UP;
     let end = begin + feed.time;
@@ -228,6 +232,7 @@ fn crowd(line: &mut Line, feed: &Feed) -> Measured {
 /// The delays and losses of full packets from the server.
 #[derive(Debug)]
 struct Arrivals {
+    ecn: Ecn,
     /// When each was sent.
     sent: Vec<Time>,
     /// The time from which sent packets count.
@@ -238,24 +243,32 @@ struct Arrivals {
     lost: u64,
     /// Those of the lost packets that queue management dropped.
     dropped: u64,
+    /// Those of the others that a queue marked.
+    marked: u64,
 }
 
 impl Arrivals {
     /// Counts packets that are sent from `from` on.
-    const fn since(from: Time) -> Self {
+    const fn since(from: Time, ecn: Ecn) -> Self {
         Self {
+            ecn,
             sent: Vec::new(),
             from,
             delays: 0.0,
             arrived: 0,
             lost: 0,
             dropped: 0,
+            marked: 0,
         }
     }
 
     /// Sends a packet.
     fn send(&mut self, line: &mut Line, now: Time) {
-        line.send(now, End::Server, FULL, self.sent.len() as u64);
+        let flow = Flow {
+            ecn: self.ecn,
+            ..Flow::default()
+        };
+        line.send_in(flow, now, End::Server, FULL, self.sent.len() as u64);
         self.sent.push(now);
     }
 
@@ -269,6 +282,7 @@ impl Arrivals {
             match outcome.lost {
                 None => {
                     self.arrived += 1;
+                    self.marked += u64::from(outcome.is_marked);
                     self.delays += millis(outcome.at.since(*sent));
                 }
                 Some(reason) => {
@@ -298,7 +312,7 @@ fn packet_time(spec: &LinkSpec) -> f64 {
 fn random(line: &mut Line, spec: &LinkSpec, count: u64, draws: Seed) -> Measured {
     let mean = packet_time(spec) / 0.8;
     let mut rng = draws.rng();
-    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO));
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO, Ecn::Ect1));
     for _ in 0..count {
         let part: f64 = rng.random();
         now += Duration::from_secs_f64(-mean * libm::log(1.0 - part));
@@ -309,6 +323,10 @@ fn random(line: &mut Line, spec: &LinkSpec, count: u64, draws: Seed) -> Measured
     vec![
         (Quantity::RandomDelay, arrivals.delay()),
         (Quantity::RandomLoss, arrivals.loss_percent()),
+        (
+            Quantity::RandomMarked,
+            100.0 * arrivals.marked as f64 / arrivals.arrived as f64,
+        ),
     ]
 }
 
@@ -316,7 +334,7 @@ fn random(line: &mut Line, spec: &LinkSpec, count: u64, draws: Seed) -> Measured
 fn overload(line: &mut Line, spec: &LinkSpec, time: Duration) -> Measured {
     let gap = Duration::from_secs_f64(packet_time(spec) / 1.05);
     let settled = Time::ZERO + SETTLED;
-    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(settled));
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(settled, Ecn::NotEct));
     while now < settled + time {
         arrivals.send(line, now);
         now += gap;
@@ -332,13 +350,57 @@ fn overload(line: &mut Line, spec: &LinkSpec, time: Duration) -> Measured {
 /// Twice the rate.
 fn flood(line: &mut Line, spec: &LinkSpec) -> Measured {
     let gap = Duration::from_secs_f64(packet_time(spec) / 2.0);
-    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO));
+    let (mut now, mut arrivals) = (Time::ZERO, Arrivals::since(Time::ZERO, Ecn::Ect1));
     while now < Time::ZERO + FLOOD {
         arrivals.send(line, now);
         now += gap;
         arrivals.count(line, now);
     }
-    vec![(Quantity::Drops, arrivals.dropped as f64)]
+    vec![
+        (Quantity::Drops, arrivals.dropped as f64),
+        (Quantity::Marks, arrivals.marked as f64),
+    ]
+}
+
+/// The client sends a packet after each pause, and the server one to the port that it saw last just before that.
+fn pauses(line: &mut Line, spec: &LinkSpec) -> Measured {
+    const PAUSES: u64 = 400;
+    const INSIDE: [u16; 2] = [4000, 443];
+    let Some(kept) = spec.nat else {
+        return Vec::new();
+    };
+    let second = Duration::from_secs(1);
+    let (mut now, mut seen, mut rebound, mut unmapped) = (Time::ZERO, None, 0_u64, 0_u64);
+    for number in 0..=PAUSES {
+        let ports = |ports| Flow {
+            ports,
+            ..Flow::default()
+        };
+        line.send_in(ports(INSIDE), now, End::Client, PING, number);
+        let pause = match number % 2 {
+            0 => kept.saturating_sub(second),
+            _ => kept + second,
+        };
+        now += pause;
+        while let Some(outcome) = line.next(now) {
+            let [port, _] = outcome.ports;
+            if outcome.from == End::Client && seen.replace(port).is_some_and(|last| last != port) {
+                rebound += 1;
+            }
+        }
+        if let (Some(port), true) = (seen, number < PAUSES) {
+            line.send_in(ports([INSIDE[1], port]), now, End::Server, PING, number);
+        }
+        now += second / 2;
+        while let Some(outcome) = line.next(now) {
+            unmapped += u64::from(outcome.lost == Some(DropReason::NoMapping));
+        }
+    }
+    let percent = |count: u64| 100.0 * count as f64 / PAUSES as f64;
+    vec![
+        (Quantity::Rebound, percent(rebound)),
+        (Quantity::Unmapped, percent(unmapped)),
+    ]
 }
 
 fn acks(line: &mut Line, count: u64) -> Measured {
@@ -467,16 +529,18 @@ fn download(line: &mut Line, feed: &Feed, acks: Option<u64>) -> Measured {
 }
 
 fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
-    let is_lossless = [&spec.up, &spec.down]
-        .iter()
-        .all(|way| way.loss.is_none() && way.handover_gap.is_zero())
-        && !matches!(spec.radio, Radio::Lte(_));
+    let is_lossless = [&spec.up, &spec.down].iter().all(|way| {
+        let has_chance = [way.loss, way.duplicate, way.corrupt];
+        has_chance.iter().all(|share| share.is_none()) && way.handover_gap.is_zero()
+    }) && !matches!(spec.radio, Radio::Lte(_));
     let count = if is_lossless {
         extent.lossless
     } else {
         extent.lossy
     };
     let (mut lost_up, mut lost_down) = (0_u64, 0_u64);
+    // Of those from the server.
+    let (mut arrived, mut corrupted) = (0_u64, 0_u64);
     // Of those from the server: how often a loss followed none, and which was the last.
     let (mut runs, mut last) = (0_u64, None);
     let mut now = Time::ZERO;
@@ -487,6 +551,9 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
         let until = if number + 1 == count { Time::MAX } else { now };
         while let Some(outcome) = line.next(until) {
             if outcome.lost.is_none() {
+                let is_down = outcome.from == End::Server;
+                arrived += u64::from(is_down);
+                corrupted += u64::from(is_down && outcome.is_corrupted);
                 continue;
             }
             match outcome.from {
@@ -503,6 +570,11 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
     let mut measured = vec![
         (Quantity::LossUp, percent(lost_up)),
         (Quantity::LossDown, percent(lost_down)),
+        (Quantity::Arrived, percent(arrived)),
+        (
+            Quantity::Corrupted,
+            100.0 * corrupted as f64 / arrived as f64,
+        ),
     ];
     if runs > 0 {
         measured.push((Quantity::LossRun, lost_down as f64 / runs as f64));

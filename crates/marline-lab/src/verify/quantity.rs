@@ -52,6 +52,19 @@ pub(super) enum Quantity {
     OverloadLoss,
     /// Packets that queue management drops in the first ten seconds of twice the rate.
     Drops,
+    /// The share of packets with ECT(1) that a queue marks, of those that arrive at random at 80 % of the rate.
+    RandomMarked,
+    /// Packets with ECT(1) that arrive with a mark of queue management in the first ten seconds of twice the rate.
+    Marks,
+    /// Packets from the server that arrive, by those that were sent.
+    Arrived,
+    /// The share of those that arrive with a bit error.
+    Corrupted,
+    /// The share of pauses, half of which are 1 s shorter and half 1 s longer than a NAT keeps mappings, after which the
+    /// client has another port.
+    Rebound,
+    /// The share of the packets from the server at the end of these pauses that the NAT drops.
+    Unmapped,
     /// The share of acknowledgments that arrive, of 2,000 a second.
     AcksPassed,
     /// The goodput divided by that of a single hop of the same radio.
@@ -87,6 +100,12 @@ impl Quantity {
             Self::OverloadDelay => "delay at 105 % load",
             Self::OverloadLoss => "loss at 105 % load",
             Self::Drops => "dropped in 10 s at 200 % load",
+            Self::RandomMarked => "marked at 80 % load",
+            Self::Marks => "marked in 10 s at 200 % load",
+            Self::Arrived => "arrived of sent packets",
+            Self::Corrupted => "with a bit error",
+            Self::Rebound => "pauses with a NAT rebinding",
+            Self::Unmapped => "without a NAT mapping",
             Self::AcksPassed => "acknowledgments that pass",
             Self::HopShare => "goodput against one hop",
             Self::FewerAcks => "gain of ACK for 10 over 2",
@@ -110,13 +129,20 @@ impl Quantity {
             | Self::LoneShare
             | Self::RandomLoss
             | Self::OverloadLoss
+            | Self::RandomMarked
+            | Self::Arrived
+            | Self::Corrupted
+            | Self::Rebound
+            | Self::Unmapped
             | Self::AcksPassed => "%",
             Self::Goodput
             | Self::GoodputDeviation
             | Self::Payload
             | Self::PayloadAcknowledged
             | Self::BurstRate => "Mb/s",
-            Self::LossRun | Self::BufferPackets | Self::AtOnce | Self::Drops => "packets",
+            Self::LossRun | Self::BufferPackets | Self::AtOnce | Self::Drops | Self::Marks => {
+                "packets"
+            }
             Self::Buffer => "kB",
             Self::HopShare => "",
         }
@@ -128,15 +154,18 @@ impl Quantity {
             Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::RttRetried => Probe::Pings,
             Self::Goodput | Self::GoodputDeviation | Self::Payload => Probe::Download,
             Self::PayloadAcknowledged => Probe::AcknowledgedDownload,
-            Self::LossUp | Self::LossDown | Self::LossRun => Probe::Trickle,
+            Self::LossUp | Self::LossDown | Self::LossRun | Self::Arrived | Self::Corrupted => {
+                Probe::Trickle
+            }
+            Self::Rebound | Self::Unmapped => Probe::Pauses,
             Self::Buffer | Self::BufferTime | Self::AtOnce | Self::BurstRate => {
                 Probe::Burst { bytes: 500 }
             }
             Self::BufferPackets => Probe::Burst { bytes: 1517 },
             Self::LoneShare | Self::SparseDelay => Probe::Crowd,
-            Self::RandomDelay | Self::RandomLoss => Probe::Random,
+            Self::RandomDelay | Self::RandomLoss | Self::RandomMarked => Probe::Random,
             Self::OverloadDelay | Self::OverloadLoss => Probe::Overload,
-            Self::Drops => Probe::Flood,
+            Self::Drops | Self::Marks => Probe::Flood,
             Self::AcksPassed => Probe::Acks,
             Self::HopShare => Probe::Hops,
             Self::FewerAcks => Probe::Window,
