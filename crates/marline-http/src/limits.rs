@@ -175,6 +175,9 @@ pub const FREE_EXPANSION: u64 = 64 << 20;
 /// files of zeros, which attackers send, a thousand times.
 pub const MAX_EXPANSION: u64 = 200;
 
+/// Codings that a response may have one after the other: a file that is compressed already is compressed once more by mistake.
+pub const MAX_CODINGS: usize = 2;
+
 /// Servers of which a client remembers why it refused their certificates: more than it connects to at once, as a rule.
 pub const MAX_REFUSALS: usize = 64;
 

@@ -1,79 +1,254 @@
 //! Content codings (RFC 9110, section 8.4) of responses.
 
-use std::convert::Infallible;
-use std::future::ready;
+use std::fmt;
+use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http::header::CONTENT_ENCODING;
-use http::{HeaderValue, Request, Response};
-use http_body::{Body as _, Frame, SizeHint};
+use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder};
+use bytes::{Buf, Bytes};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Response};
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
-use tower::{ServiceExt, service_fn};
-use tower_http::decompression::Decompression;
+use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
 use super::{ClientError, Download};
-use crate::body::{Body, BoxError};
-use crate::limits::{FREE_EXPANSION, MAX_EXPANSION};
+use crate::limits::{FREE_EXPANSION, MAX_CODINGS, MAX_EXPANSION};
 
 /// The codings that [`decoded`] knows, for `Accept-Encoding`.
 pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd");
+
+/// Bytes that are decoded at a time.
+const CHUNK: usize = 1 << 14;
 
 /// The content of a response, decoded if it was compressed and that was asked for.
 pub struct Decoding<B = Download>(Kind<B>);
 
 enum Kind<B> {
     Plain(B),
-    Decoded(Decoded),
+    Decoded(Box<Decoded>),
 }
 
 /// Content that is decoded while it arrives.
 struct Decoded {
-    body: Body,
-    /// Bytes that have arrived.
-    encoded: Arc<AtomicU64>,
+    content: Source,
+    arrived: Arc<Arrived>,
+    has_ended: bool,
+}
+
+/// The encoded content, as far as it has arrived.
+#[derive(Default)]
+struct Arrived {
+    /// In bytes.
+    len: AtomicU64,
+    trailers: Mutex<Option<HeaderMap>>,
+}
+
+/// Content that is read by a decoder, or the decoder of another coding.
+type Source = Pin<Box<dyn AsyncBufRead + Send>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstandard,
+}
+
+/// Decodes the content of `response`, which may have several codings.
+///
+/// # Errors
+/// One of them is unknown, or there are too many.
+pub(super) fn decoded<B>(response: Response<B>) -> Result<Response<Decoding<B>>, ClientError>
+where
+    B: http_body::Body<Data = Bytes, Error = ClientError> + Send + Unpin + 'static,
+{
+    if response.body().is_end_stream() {
+        return Ok(response.map(Decoding::plain));
+    }
+    let codings = codings(response.headers()).map_err(|problem| ClientError::Encoding {
+        cause: problem.into(),
+    })?;
+    if codings.is_empty() {
+        return Ok(response.map(Decoding::plain));
+    }
+    let (mut head, content) = response.into_parts();
+    head.headers.remove(CONTENT_ENCODING);
+    head.headers.remove(CONTENT_LENGTH);
+    let arrived = Arc::<Arrived>::default();
+    let encoded: Source = Box::pin(Encoded {
+        content,
+        chunk: Bytes::new(),
+        arrived: Arc::clone(&arrived),
+        has_ended: false,
+    });
+    // The last coding was applied last.
+    let content = codings.iter().rev().fold(encoded, |source, coding| {
+        let decoder = Decoder {
+            decoder: coding.decoder(source),
+            arrived: Arc::clone(&arrived),
+            len: 0,
+        };
+        Box::pin(BufReader::with_capacity(CHUNK, decoder))
+    });
+    let decoded = Decoded {
+        content,
+        arrived,
+        has_ended: false,
+    };
+    let body = Decoding(Kind::Decoded(Box::new(decoded)));
+    Ok(Response::from_parts(head, body))
+}
+
+/// The codings in the order in which they were applied (RFC 9110, sections 8.4 and 8.4.1), or the reason why they cannot be decoded.
+fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, String> {
+    let mut codings = Vec::new();
+    for value in headers.get_all(CONTENT_ENCODING) {
+        let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+        for name in text.split(',').map(str::trim) {
+            codings.push(match name {
+                "" | "identity" => continue,
+                "gzip" | "x-gzip" => Coding::Gzip,
+                "deflate" => Coding::Deflate,
+                "br" => Coding::Brotli,
+                "zstd" => Coding::Zstandard,
+                unknown => return Err(format!("the coding {unknown:?} is unknown")),
+            });
+        }
+    }
+    match codings.len() {
+        ..=MAX_CODINGS => Ok(codings),
+        many => Err(format!(
+            "it has {many} codings, at most {MAX_CODINGS} are decoded"
+        )),
+    }
+}
+
+impl Coding {
+    fn decoder(self, source: Source) -> Box<dyn Decode> {
+        match self {
+            Self::Gzip => {
+                let mut decoder = GzipDecoder::new(source);
+                decoder.multiple_members(true);
+                Box::new(decoder)
+            }
+            Self::Deflate => Box::new(ZlibDecoder::new(source)),
+            Self::Brotli => Box::new(BrotliDecoder::new(source)),
+            Self::Zstandard => {
+                let mut decoder = ZstdDecoder::new(source);
+                decoder.multiple_members(true);
+                Box::new(decoder)
+            }
+        }
+    }
+}
+
+/// A decoder whose source can be read behind the end of its coding.
+trait Decode: AsyncRead + Send + Unpin {
+    fn source(&mut self) -> &mut Source;
+}
+
+macro_rules! decode {
+    ($($decoder:ident),*) => {
+        $(impl Decode for $decoder<Source> {
+            fn source(&mut self) -> &mut Source {
+                self.get_mut()
+            }
+        })*
+    };
+}
+
+decode!(BrotliDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder);
+
+/// Encoded content.
+struct Encoded<B> {
+    content: B,
+    /// Bytes that have arrived and were not read.
+    chunk: Bytes,
+    arrived: Arc<Arrived>,
+    has_ended: bool,
+}
+
+impl<B: http_body::Body<Data = Bytes, Error = ClientError> + Unpin> AsyncBufRead for Encoded<B> {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let this = self.get_mut();
+        while this.chunk.is_empty() && !this.has_ended {
+            match ready!(Pin::new(&mut this.content).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => {
+                        this.arrived.len.fetch_add(data.len() as u64, Relaxed);
+                        this.chunk = data;
+                    }
+                    Err(frame) => *this.arrived.trailers() = frame.into_trailers().ok(),
+                },
+                Some(Err(error)) => {
+                    this.has_ended = true;
+                    return Poll::Ready(Err(io::Error::other(error)));
+                }
+                None => this.has_ended = true,
+            }
+        }
+        Poll::Ready(Ok(&this.chunk))
+    }
+
+    fn consume(self: Pin<&mut Self>, amount: usize) {
+        self.get_mut().chunk.advance(amount);
+    }
+}
+
+impl<B: http_body::Body<Data = Bytes, Error = ClientError> + Unpin> AsyncRead for Encoded<B> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = ready!(self.as_mut().poll_fill_buf(cx))?;
+        let amount = read.len().min(buffer.remaining());
+        buffer.put_slice(&read[..amount]);
+        self.consume(amount);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Arrived {
+    fn trailers(&self) -> std::sync::MutexGuard<'_, Option<HeaderMap>> {
+        self.trailers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The decoder of one coding: its source ends where the coding does, and what it makes of it is not much larger than what has arrived.
+struct Decoder {
+    decoder: Box<dyn Decode>,
+    arrived: Arc<Arrived>,
     /// Bytes after decoding.
     len: u64,
 }
 
-/// Decodes the content of `response`, if it has a known coding.
-pub(super) async fn decoded<B>(response: Response<B>) -> Response<Decoding<B>>
-where
-    B: http_body::Body<Data = Bytes, Error = ClientError> + Send + 'static,
-{
-    if !response.headers().contains_key(CONTENT_ENCODING) || response.body().is_end_stream() {
-        return response.map(Decoding::plain);
+impl AsyncRead for Decoder {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut *this.decoder).poll_read(cx, buffer))?;
+        let read = buffer.filled().len() - before;
+        let has_ended = read == 0 && buffer.remaining() > 0;
+        if has_ended && !ready!(this.decoder.source().as_mut().poll_fill_buf(cx))?.is_empty() {
+            let problem = "bytes follow the end of the compressed content";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, problem)));
+        }
+        this.len += read as u64;
+        let encoded = this.arrived.len.load(Relaxed);
+        if this.len > FREE_EXPANSION && this.len / MAX_EXPANSION > encoded {
+            return Poll::Ready(Err(io::Error::other(ClientError::Expansion { encoded })));
+        }
+        Poll::Ready(Ok(()))
     }
-    let encoded = Arc::<AtomicU64>::default();
-    let counter = Arc::clone(&encoded);
-    let response = response.map(|content| {
-        Body::new(content.map_frame(move |frame| {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            counter.fetch_add(bytes as u64, Relaxed);
-            frame
-        }))
-    });
-    let response = std::sync::Mutex::new(Some(response));
-    let once = service_fn(move |_: Request<()>| {
-        let response = response
-            .lock()
-            .ok()
-            .and_then(|mut response| response.take());
-        ready(Ok::<_, Infallible>(
-            response.unwrap_or_else(|| Response::new(Body::empty())),
-        ))
-    });
-    let Ok(response) = Decompression::new(once).oneshot(Request::new(())).await;
-    response.map(|body| {
-        Decoding(Kind::Decoded(Decoded {
-            body: Body::new(body),
-            encoded,
-            len: 0,
-        }))
-    })
 }
 
 impl<B> Decoding<B> {
@@ -136,7 +311,7 @@ impl<B: http_body::Body<Data = Bytes, Error = ClientError> + Unpin> http_body::B
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Plain(content) => content.is_end_stream(),
-            Kind::Decoded(decoded) => decoded.body.is_end_stream(),
+            Kind::Decoded(decoded) => decoded.has_ended,
         }
     }
 
@@ -148,8 +323,8 @@ impl<B: http_body::Body<Data = Bytes, Error = ClientError> + Unpin> http_body::B
     }
 }
 
-impl<B> std::fmt::Debug for Decoding<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<B> fmt::Debug for Decoding<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoding").finish_non_exhaustive()
     }
 }
@@ -159,39 +334,35 @@ impl Decoded {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ClientError>>> {
-        loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)) else {
-                return Poll::Ready(None);
-            };
-            let frame = frame.map_err(explain)?;
-            let Some(chunk) = frame.data_ref() else {
-                return Poll::Ready(Some(Ok(frame)));
-            };
-            self.len += chunk.len() as u64;
-            let encoded = self.encoded.load(Relaxed);
-            if self.len > FREE_EXPANSION && self.len / MAX_EXPANSION > encoded {
-                return Poll::Ready(Some(Err(ClientError::Expansion { encoded })));
-            }
-            if !chunk.is_empty() {
-                return Poll::Ready(Some(Ok(frame)));
-            }
+        if self.has_ended {
+            return Poll::Ready(None);
         }
+        let read = match ready!(self.content.as_mut().poll_fill_buf(cx)) {
+            Ok(read) => Bytes::copy_from_slice(read),
+            Err(error) => {
+                self.has_ended = true;
+                return Poll::Ready(Some(Err(explain(error))));
+            }
+        };
+        if read.is_empty() {
+            self.has_ended = true;
+            let trailers = self.arrived.trailers().take();
+            return Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))));
+        }
+        self.content.as_mut().consume(read.len());
+        Poll::Ready(Some(Ok(Frame::data(read))))
     }
 }
 
 /// The error of the connection if it is one, or that of the decoder.
-fn explain(error: BoxError) -> ClientError {
-    let error = match error.downcast::<ClientError>() {
-        Ok(error) => return *error,
-        Err(error) => error,
-    };
-    match error.downcast::<std::io::Error>() {
-        Ok(error) => match error.downcast::<ClientError>() {
-            Ok(error) => error,
-            Err(error) => ClientError::Encoding {
-                cause: error.into(),
-            },
+fn explain(error: io::Error) -> ClientError {
+    match error.downcast::<ClientError>() {
+        Ok(error) => error,
+        Err(error) => ClientError::Encoding {
+            cause: error.into(),
         },
-        Err(cause) => ClientError::Encoding { cause },
     }
 }
+
+#[cfg(test)]
+mod tests;

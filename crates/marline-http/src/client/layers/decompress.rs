@@ -11,7 +11,7 @@ use crate::client::decode::{ACCEPTED, Decoding, decoded};
 use crate::client::{ClientError, Upload};
 
 /// Asks for compressed content, and decodes it: gzip, deflate, Brotli and Zstandard, within [a limit of
-/// expansion](crate::limits::MAX_EXPANSION). The fields of a response that has been decoded are those of the decoded content.
+/// expansion](crate::limits::MAX_EXPANSION), several of them in turn; content of another coding is an error. The fields of a response that has been decoded are those of the decoded content.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecompressLayer;
 
@@ -53,10 +53,10 @@ impl<S: Requests> Service<Request<Upload>> for Decompress<S> {
         let response = self.inner.clone().oneshot(request);
         Box::pin(async move {
             let response = response.await?;
-            Ok(match is_on {
-                true => decoded(response).await,
-                false => response.map(Decoding::plain),
-            })
+            match is_on {
+                true => decoded(response),
+                false => Ok(response.map(Decoding::plain)),
+            }
         })
     }
 }
