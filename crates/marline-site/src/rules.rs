@@ -255,7 +255,7 @@ impl Answers {
             }
             Self::Redirect(status, target) => {
                 let parts = Parts::of(&request, &asked.host, &asked.rest);
-                redirect(*status, &target.fill(parts))
+                redirect(*status, &target.fill_location(parts))
             }
             Self::Fixed(status, text) => plain(*status, text),
         }

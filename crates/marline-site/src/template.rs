@@ -118,6 +118,23 @@ impl Template {
         filled
     }
 
+    /// The target of a redirect for a request, at the host that the template names: `//` and `\\`, which browsers take for it, begin the
+    /// name of another host, and are part of none that a request brings.
+    pub(crate) fn fill_location(&self, parts: Parts<'_>) -> String {
+        let is_slash = |c: char| matches!(c, '/' | '\\');
+        let own = match self.pieces.first() {
+            Some(Piece::Text(text)) if !text.chars().all(is_slash) => return self.fill(parts),
+            Some(Piece::Text(text)) => text.len(),
+            _ => 0,
+        };
+        let filled = self.fill(parts);
+        let rest = filled[own..].trim_start_matches(is_slash);
+        match own {
+            0 if rest.len() < filled.len() => format!("/{rest}"),
+            _ => format!("{}{rest}", &filled[..own]),
+        }
+    }
+
     /// Whether it has the part that `*` of a route matched.
     pub(crate) fn has_rest(&self) -> bool {
         self.pieces.contains(&Piece::Part(Part::Rest))
@@ -339,6 +356,32 @@ mod tests {
                 };
                 assert_eq!(template.fill(parts), filled, "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_request_does_not_choose_the_host_of_a_redirect() {
+        let filled = |text: &str, path: &str| {
+            let parts = Parts {
+                host: "example.org",
+                path,
+                query: Some("q=//x"),
+                rest: path.strip_prefix("/old/").unwrap_or(path),
+            };
+            text.parse::<Template>().unwrap().fill_location(parts)
+        };
+        for (text, path, target) in [
+            ("{rest}", "//evil.test", "/evil.test"),
+            ("{path}", "//evil.test/a", "/evil.test/a"),
+            ("{uri}", "/\\evil.test", "/evil.test?q=//x"),
+            ("/{rest}", "/old/\\/evil.test", "/evil.test"),
+            ("/{rest}", "/old/a//b", "/a//b"),
+            ("//cdn.test/{rest}", "/old/a", "//cdn.test/a"),
+            ("//{rest}", "/old/a", "//a"),
+            ("https://{host}{path}", "//a", "https://example.org//a"),
+            ("/new", "/old/a", "/new"),
+        ] {
+            assert_eq!(filled(text, path), target, "{text} {path}");
         }
     }
 

@@ -27,8 +27,14 @@ const WAITING: usize = 64;
 /// Passwords found right that are remembered, by a keyed hash.
 const MAX_KNOWN: usize = 1024;
 
-/// A hash of bcrypt that no password has, for names that do not exist: they take as long as others.
+/// A hash of bcrypt that no password has.
 const NOBODY: &str = "$2b$10$C6UzMDM.H6dfI/f/IKcEeO7ZrjT5hHcI2eHyhGnUoHZI9OmiYI3IW";
+
+/// The most memory that a hash of Argon2 may take, in KiB: twice the second recommended choice of RFC 9106, section 4.
+const MAX_ARGON2_MEMORY: u32 = 128 << 10;
+
+/// The most work of a hash of Argon2, in KiB times passes: about a second of a processor.
+const MAX_ARGON2_WORK: u64 = 1 << 20;
 
 /// The reason why a file of users cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +68,8 @@ pub enum BasicAuthError {
 /// The users of a file.
 pub(crate) struct BasicAuth {
     users: Arc<HashMap<String, Hash>>,
+    /// The hash that is checked for names that do not exist, so that they take as long as others: that of a user.
+    nobody: Hash,
     key: [u8; 32],
     known: Mutex<HashMap<[u8; 32], ()>>,
     checking: Semaphore,
@@ -91,7 +99,16 @@ impl Hash {
         }
         if text.starts_with("$argon2") {
             return match PasswordHash::new(text) {
-                Ok(_) => Ok(Self::Argon2(text.to_owned())),
+                Ok(hash) => match argon2::Params::try_from(&hash) {
+                    Ok(costs) if costs.m_cost() > MAX_ARGON2_MEMORY => {
+                        Err("its hash takes more than 128 MiB of memory to check")
+                    }
+                    Ok(costs) if work(&costs) > MAX_ARGON2_WORK => {
+                        Err("its hash takes seconds to check")
+                    }
+                    Ok(_) => Ok(Self::Argon2(text.to_owned())),
+                    Err(_) => Err("its hash of Argon2 is damaged"),
+                },
                 Err(_) => Err("its hash of Argon2 is damaged"),
             };
         }
@@ -99,6 +116,22 @@ impl Hash {
             return Err("its hash can be guessed too fast");
         }
         Err("its hash is of no kind that is supported")
+    }
+
+    /// The time that a check takes, roughly in units of 4 KiB and passes of Argon2: an iteration of bcrypt takes as long as ten.
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Bcrypt(hash) => {
+                let cost = hash.get(4..6).and_then(|cost| cost.parse().ok());
+                10 << cost.unwrap_or(0u32)
+            }
+            Self::Argon2(hash) => {
+                let costs = PasswordHash::new(hash)
+                    .ok()
+                    .and_then(|hash| argon2::Params::try_from(&hash).ok());
+                costs.map_or(0, |costs| work(&costs) / 4)
+            }
+        }
     }
 
     fn accepts(&self, password: &[u8]) -> bool {
@@ -110,6 +143,11 @@ impl Hash {
             }),
         }
     }
+}
+
+/// The work of a hash of Argon2, in KiB times passes.
+fn work(costs: &argon2::Params) -> u64 {
+    u64::from(costs.m_cost()) * u64::from(costs.t_cost())
 }
 
 /// The name and the password of a request.
@@ -163,9 +201,14 @@ impl BasicAuth {
                 return Err(wrong("its name is there twice"));
             }
         }
+        let nobody = users
+            .values()
+            .max_by_key(|hash: &&Hash| hash.cost())
+            .cloned();
         let seed = TokioRuntime::current().and_then(|runtime| runtime.seed());
         Ok(Self {
             users: Arc::new(users),
+            nobody: nobody.unwrap_or_else(|| Hash::Bcrypt(NOBODY.to_owned())),
             key: seed.map_err(BasicAuthError::NoKey)?,
             known: Mutex::default(),
             checking: Semaphore::new(CHECKING),
@@ -190,7 +233,7 @@ impl BasicAuth {
         };
         let hash = self.users.get(&user).cloned();
         let is_user = hash.is_some();
-        let hash = hash.unwrap_or_else(|| Hash::Bcrypt(NOBODY.to_owned()));
+        let hash = hash.unwrap_or_else(|| self.nobody.clone());
         let checked = tokio::task::spawn_blocking(move || hash.accepts(&password)).await;
         let is_right = is_user && checked.unwrap_or(false);
         if is_right {
@@ -272,6 +315,14 @@ mod tests {
             ("ana:secret", "no kind that is supported"),
             ("ana:$2y$10$short", "its hash of bcrypt is damaged"),
             ("ana:$argon2id$x", "Argon2 is damaged"),
+            (
+                "ana:$argon2id$v=19$m=2097152,t=1,p=4$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaA",
+                "users:1: its hash takes more than 128 MiB of memory",
+            ),
+            (
+                "ana:$argon2id$v=19$m=65536,t=400,p=1$c2FsdHNhbHRzYWx0$aGFzaGhhc2hoYXNoaGFzaA",
+                "users:1: its hash takes seconds",
+            ),
         ] {
             let error = users(lines).err().unwrap();
             assert!(error.contains(words), "{error}");
@@ -282,6 +333,15 @@ mod tests {
             twice.contains("users:2: its name is there twice"),
             "{twice}"
         );
+    }
+
+    #[tokio::test]
+    async fn names_that_do_not_exist_take_as_long_as_the_slowest_hash() {
+        let hashes = [4, 6, 5].map(|cost| bcrypt::hash("x", cost).unwrap());
+        let [quick, slow, other] = &hashes;
+        let users = users(&format!("a:{quick}\nb:{slow}\nc:{other}\n")).unwrap();
+        assert!(matches!(&users.nobody, Hash::Bcrypt(hash) if hash == slow));
+        assert!(!users.accepts(credentials("nobody:x")).await);
     }
 
     #[tokio::test]
