@@ -88,12 +88,29 @@ pub(crate) struct RequestFlags {
     pub(super) compressed: bool,
 
     /// Ask for this range of bytes, as 0-499, 500- or -500
-    #[arg(short = 'r', long, value_name = "RANGE", allow_hyphen_values = true, help_heading = REQUESTS, hide_short_help = true)]
+    #[arg(short = 'r', long, value_name = "RANGE", value_parser = byte_ranges, allow_hyphen_values = true, help_heading = REQUESTS, hide_short_help = true)]
     range: Option<String>,
 
     /// Fetch only what has changed since this date, or since the date of FILE; with - before it, what has not
     #[arg(short = 'z', long, value_name = "DATE|FILE", allow_hyphen_values = true, help_heading = REQUESTS, hide_short_help = true)]
     time_cond: Option<String>,
+}
+
+/// Ranges of bytes as RFC 9110, section 14.1.2, has them; a number alone is the beginning of one, as for curl.
+fn byte_ranges(text: &str) -> Result<String, String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let range = |range: &str| match range.trim().split_once('-') {
+        Some(("", last)) if is_number(last) => Some(format!("-{last}")),
+        Some((first, "")) if is_number(first) => Some(format!("{first}-")),
+        Some((first, last)) if is_number(first) && is_number(last) => {
+            Some(format!("{first}-{last}"))
+        }
+        None if is_number(range.trim()) => Some(format!("{}-", range.trim())),
+        _ => None,
+    };
+    let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+    let ranges = ranges.ok_or("write bytes as 0-499, 500- or -500, several with commas")?;
+    Ok(ranges.join(","))
 }
 
 /// The parts of all requests that the flags describe.
@@ -373,4 +390,25 @@ fn add_condition(headers: &mut HeaderMap, text: &str) -> Result<(), Failure> {
         return Ok(());
     };
     set(headers, name, &httpdate::fmt_http_date(date))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_ranges;
+
+    #[test]
+    fn ranges_that_servers_would_ignore_are_refused_or_completed() {
+        for (text, ranges) in [
+            ("0-499", "0-499"),
+            ("5", "5-"),
+            ("5-", "5-"),
+            ("-5", "-5"),
+            ("0-1, 4-5,-1", "0-1,4-5,-1"),
+        ] {
+            assert_eq!(byte_ranges(text).as_deref(), Ok(ranges));
+        }
+        for text in ["", "-", "abc", "1-2-3", "0-1,", "bytes=0-1", "0--1"] {
+            assert!(byte_ranges(text).is_err(), "{text}");
+        }
+    }
 }
