@@ -11,7 +11,9 @@ use marline_lab::emu::Namespace;
 use crate::namespaces::{ip, join};
 use crate::network::{HOST, set};
 use crate::programs::Program;
-use crate::traffic::{COUNT_PORT, at, connect, receive_at_once, serve_counts, transfer, upload};
+use crate::traffic::{
+    COUNT_PORT, at, connect, receive_at_once, serve_counts, transfer, uninterrupted, upload,
+};
 use crate::{Setting, traffic, until};
 
 const OPENED: &str = "marline_tunnel_split_connections_total{result=\"opened\"}";
@@ -76,7 +78,7 @@ fn connections_are_streams_with_the_meaning_of_tcp() {
     stream.write_all(b"x").unwrap();
     server.signal("KILL");
     server.ended();
-    let error = stream.read(&mut [0]).unwrap_err();
+    let error = uninterrupted(|| stream.read(&mut [0])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
     let _server = setting.serve_streams();
     client.wait_for(crate::UP, 2);
@@ -106,7 +108,7 @@ fn resets(setting: &Setting) {
         };
         // Half of the connection had ended cleanly.
         resets.shutdown(Shutdown::Write).unwrap();
-        assert_eq!(sees.read(&mut [0]).unwrap(), 0);
+        assert_eq!(uninterrupted(|| sees.read(&mut [0])).unwrap(), 0);
         SockRef::from(&resets)
             .set_linger(Some(Duration::ZERO))
             .unwrap();

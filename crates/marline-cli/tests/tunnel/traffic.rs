@@ -43,6 +43,16 @@ const AT_ONCE_BYTES: usize = 3_000_000;
 /// Bytes of a transfer.
 const LENGTH: usize = 6_000_000;
 
+/// Waits for a call that a signal may interrupt, as those of sockets with a timeout: a process that was stopped for a while goes on.
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// The bytes of a transfer from this position on.
 fn fill(buffer: &mut [u8], position: usize) {
     for (offset, byte) in buffer.iter_mut().enumerate() {
@@ -105,7 +115,7 @@ pub(crate) fn serve_counts(listener: TcpListener) {
 
 fn count(mut stream: TcpStream) {
     let (mut buffer, mut bytes) = (vec![0; 50_000], 0);
-    while let Ok(length) = stream.read(&mut buffer) {
+    while let Ok(length) = uninterrupted(|| stream.read(&mut buffer)) {
         if length == 0 {
             let peer = stream.peer_addr().unwrap().ip();
             let _ = stream.write_all(format!("{peer} {bytes}").as_bytes());
@@ -201,7 +211,7 @@ pub(crate) fn source(namespace: &Arc<Namespace>, host: &str) -> String {
         if socket.send_to(b"x", host).is_err() {
             return false;
         }
-        match socket.recv(&mut buffer) {
+        match uninterrupted(|| socket.recv(&mut buffer)) {
             Ok(length) => {
                 source = String::from_utf8_lossy(&buffer[..length]).into_owned();
                 true
@@ -247,7 +257,7 @@ pub(crate) fn sequence(namespace: &Arc<Namespace>, host: &str) -> Sequence {
     let mut numbers = Vec::new();
     let mut buffer = [0; 2000];
     loop {
-        let length = socket.recv(&mut buffer).unwrap();
+        let length = uninterrupted(|| socket.recv(&mut buffer)).unwrap();
         let number = u32::from_be_bytes(*buffer[..length].first_chunk().unwrap());
         if number == SEQUENCE {
             break;
@@ -281,7 +291,7 @@ pub(crate) fn receive_at_once(namespace: &Arc<Namespace>, host: &str) -> [usize;
         begin.wait();
         let mut received = 0;
         while received < AT_ONCE_BYTES && !is_over.load(Relaxed) {
-            received += stream.read(&mut buffer).unwrap();
+            received += uninterrupted(|| stream.read(&mut buffer)).unwrap();
         }
         is_over.store(true, Relaxed);
         received + drain(&mut stream, &mut buffer)
@@ -296,7 +306,7 @@ pub(crate) fn receive_at_once(namespace: &Arc<Namespace>, host: &str) -> [usize;
 fn drain(stream: &mut TcpStream, buffer: &mut [u8]) -> usize {
     stream.set_nonblocking(true).unwrap();
     let mut drained = 0;
-    while let Ok(length) = stream.read(buffer)
+    while let Ok(length) = uninterrupted(|| stream.read(buffer))
         && length > 0
     {
         drained += length;
@@ -314,7 +324,7 @@ pub(crate) fn transfer(namespace: &Arc<Namespace>, host: &str, half: impl FnOnce
     let (mut received, mut hash, mut half) = (0, Sha256::new(), Some(half));
     let mut buffer = vec![0; 50_000];
     loop {
-        let length = stream.read(&mut buffer).unwrap();
+        let length = uninterrupted(|| stream.read(&mut buffer)).unwrap();
         if length == 0 {
             break;
         }

@@ -8,7 +8,7 @@ use marline_lab::emu::Namespace;
 
 use crate::network::{HOST, PATHS};
 use crate::programs::{Program, printed, run, text};
-use crate::traffic::{UDP_PORT, at};
+use crate::traffic::{UDP_PORT, at, uninterrupted};
 use crate::{AGAIN, Setting, until};
 
 /// The socket of the client that programs send to.
@@ -60,7 +60,7 @@ fn ask(program: &UdpSocket, length: usize) -> String {
     let (mut buffer, mut answer) = ([0; 2000], None);
     until("a datagram is answered", || {
         program.send(&vec![7; length]).unwrap();
-        match program.recv(&mut buffer) {
+        match uninterrupted(|| program.recv(&mut buffer)) {
             Ok(length) => answer = Some(String::from_utf8_lossy(&buffer[..length]).into_owned()),
             Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
         }
