@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ahash::RandomState;
 use marline_wire::Side;
 
-use crate::limits::{MAX_LINE, MAX_SECRETS};
+use crate::limits::MAX_SECRETS;
+use crate::lines::next_line;
 
 /// Handshake secrets of both ends, by the random of the ClientHello.
 #[derive(Debug, Default)]
@@ -179,9 +180,7 @@ impl KeyLog {
         };
         let mut text = Vec::new();
         for line in 1.. {
-            text.clear();
-            let mut limited = (&mut reader).take(MAX_LINE);
-            if limited.read_until(b'\n', &mut text).map_err(io)? == 0 {
+            if !next_line(&mut reader, &mut text).map_err(io)? {
                 break;
             }
             self.add_line(&text).map_err(|refused| match refused {

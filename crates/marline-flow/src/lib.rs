@@ -27,6 +27,7 @@ mod fragments;
 mod inspect;
 mod keylog;
 mod limits;
+mod lines;
 mod measures;
 pub mod output;
 mod record;

@@ -1,7 +1,7 @@
 //! The access log of a marline server as a source of labels.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use crate::decode::Transport;
 use crate::inspect::HttpVersion;
-use crate::limits::{MAX_LINE, MAX_LOG_LINES};
+use crate::limits::MAX_LOG_LINES;
+use crate::lines::next_line;
 
 /// Largest difference between the clocks of server and capture, and between a line and the packets of its flow.
 const TOLERANCE_S: f64 = 2.0;
@@ -91,9 +92,7 @@ impl ServerLog {
         let mut reader = BufReader::new(File::open(path).map_err(io)?);
         let mut text = Vec::new();
         for line in 1.. {
-            text.clear();
-            let mut limited = (&mut reader).take(MAX_LINE);
-            if limited.read_until(b'\n', &mut text).map_err(io)? == 0 {
+            if !next_line(&mut reader, &mut text).map_err(io)? {
                 break;
             }
             if text.trim_ascii().is_empty() {

@@ -349,14 +349,6 @@ impl ServerConfig {
     /// Serves `site` at `listen` without encryption, over HTTP/1.1 and HTTP/2 with prior knowledge: for clients of this machine.
     pub fn cleartext(listen: SocketAddr, site: Site) -> Self {
         Self {
-            listen,
-            also_listen: Vec::new(),
-            identity: None,
-            named_identities: Vec::new(),
-            client_rules: ClientRules::default(),
-            challenges: Challenges::default(),
-            site,
-            site_names: Vec::new(),
             protocols: Protocols {
                 http1: false,
                 http2: false,
@@ -364,25 +356,8 @@ impl ServerConfig {
                 cleartext: true,
                 tunnels: true,
             },
-            tls_min: TlsVersion::default(),
-            limits: ServerLimits::default(),
-            trusted: TrustedProxies::default(),
             multipath_tcp: false,
-            tcp_sockets: None,
-            quic: transport::QuicOptions::default(),
-            endpoint: None,
-            quic_lb: None,
-            state: None,
-            shared: None,
-            secret: None,
-            access_log: None,
-            metrics: None,
-            also_metrics: Vec::new(),
-            more_metrics: Vec::new(),
-            qlog: None,
-            workers: 1,
-            steering: true,
-            runtime: None,
+            ..Self::new(listen, None, site)
         }
     }
 }
