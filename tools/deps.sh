@@ -3,6 +3,7 @@
 # the oldest that is promised to do, cargo-deny and cargo-audit, and what the Python package needs. What cannot be had is named here, and skipped later.
 #
 #   tools/deps.sh          all of that
+#   tools/deps.sh audit    cargo-deny and cargo-audit alone
 #   tools/deps.sh mdbook   what `make book` needs instead, in target/tools
 #   tools/deps.sh servers  the servers of tools/product_rows and tools/bench_servers, in target/servers, without their services
 set -eu
@@ -99,6 +100,10 @@ servers() {
 
 if [ "${1:-}" = servers ]; then
     servers
+    exit
+fi
+if [ "${1:-}" = audit ]; then
+    cargo_tools
     exit
 fi
 if [ "${1:-}" = mdbook ]; then
