@@ -203,6 +203,22 @@ fn functions(section: &str) -> Vec<(&str, &str)> {
     .collect()
 }
 
+/// That `file`, of the core or of another crate, has `function`.
+fn assert_exists(file: &str, function: &str) {
+    let of_core = crates().join("marline-proto/src").join(file);
+    let path = if of_core.exists() {
+        of_core
+    } else {
+        crates().join(file)
+    };
+    let source = fs::read_to_string(&path).unwrap_or_else(|_| panic!("no file {file}"));
+    let is_there = |kind| source.contains(&format!("fn {function}{kind}"));
+    assert!(
+        is_there('(') || is_there('<'),
+        "no function {function} in {file}"
+    );
+}
+
 #[test]
 fn the_functions_of_the_three_walks_exist() {
     let text = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
@@ -213,22 +229,38 @@ fn the_functions_of_the_three_walks_exist() {
     for section in sections {
         let named = functions(section);
         for (file, function) in &named {
-            let of_core = crates().join("marline-proto/src").join(file);
-            let path = if of_core.exists() {
-                of_core
-            } else {
-                crates().join(file)
-            };
-            let source = fs::read_to_string(&path).unwrap_or_else(|_| panic!("no file {file}"));
-            let is_there = |kind| source.contains(&format!("fn {function}{kind}"));
-            assert!(
-                is_there('(') || is_there('<'),
-                "no function {function} in {file}"
-            );
+            assert_exists(file, function);
         }
         let files: BTreeSet<&str> = named.iter().map(|(file, _)| *file).collect();
         let all: BTreeSet<_> = named.into_iter().collect();
         let counts = format!("\n{} functions in {} files.\n", all.len(), files.len());
         assert!(section.contains(&counts), "the counts are {counts}");
+    }
+}
+
+#[test]
+fn the_functions_of_steps_exist() {
+    let text = fs::read_to_string(crates().join("../ARCHITECTURE.md")).unwrap();
+    let tables: Vec<&str> = text
+        .split("| step | file | functions |\n")
+        .skip(1)
+        .collect();
+    assert!(!tables.is_empty());
+    for table in tables {
+        let rows = table
+            .lines()
+            .skip(1)
+            .take_while(|line| line.starts_with('|'));
+        for row in rows {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let [_, file, named] = cells[..] else {
+                panic!("{row} has other columns");
+            };
+            let named: Vec<&str> = named.split('`').skip(1).step_by(2).collect();
+            assert!(!named.is_empty(), "{row} names no function");
+            for function in named {
+                assert_exists(file.trim_matches('`'), function);
+            }
+        }
     }
 }
