@@ -59,7 +59,7 @@ class Block:
         if self.what is None:
             return
         if self.what not in KNOWN:
-            raise Wrong(f"{self.what!r} is none of {', '.join(sorted(KNOWN))}")
+            raise Wrong(f"{self.what!r} is not one of {', '.join(sorted(KNOWN))}")
         if not self.value and self.what != "manifest":
             raise Wrong(f"{self.what!r} needs a value")
 
@@ -90,7 +90,7 @@ class Runner:
                 return f"is {block.value}"
             case "from":
                 if block.text not in (ROOT / block.value).read_text():
-                    raise Wrong(f"is no part of {block.value}")
+                    raise Wrong(f"is not part of {block.value}")
                 self.compared += 1
                 return f"is a part of {block.value}"
             case "manifest":

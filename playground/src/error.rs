@@ -58,7 +58,7 @@ pub enum Error {
     Response {
         /// The path of the request.
         path: String,
-        /// What is wrong.
+        /// The fault.
         why: &'static str,
     },
 }

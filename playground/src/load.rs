@@ -31,7 +31,7 @@ const PORT: u16 = 443;
 /// Runs `scenario`; `progress` gets the share of the content that has arrived, from 0 to 1.
 ///
 /// # Errors
-/// The scenario cannot run. One that takes too long is no error: its outcome has no end.
+/// The scenario cannot run. One that takes too long is not an error: its outcome has no end.
 pub fn run(scenario: &Scenario, progress: fn(f64)) -> Result<Outcome, Error> {
     let mut network = SimBuilder::new(scenario.seed);
     for (name, link) in ["first", "second"].iter().zip(&scenario.links) {

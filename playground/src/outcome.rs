@@ -13,7 +13,7 @@ pub struct Outcome {
     pub objects: Vec<ObjectTimes>,
     /// The width of bins of time.
     pub bin_ns: u64,
-    /// What happened on each link from the server to the client.
+    /// Events on each link from the server to the client.
     pub links: Vec<LinkRecord>,
     /// Packets of the server's connections.
     pub packets: Packets,
@@ -38,7 +38,7 @@ pub struct ObjectTimes {
     pub finished_ns: Option<u64>,
 }
 
-/// What happened on a link.
+/// Events on a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkRecord {
     /// Bytes of IP packets that arrived, by bins of equal width.

@@ -1,4 +1,4 @@
-//! What is written down while a simulation runs.
+//! Records of a simulation while it runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The input of a simulation.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const BUNDLED: usize = 3;
 pub struct Scenario {
     /// One link between client and server, or two beside each other, in the form of [`marline_link::LinkSpec`].
     pub links: Vec<String>,
-    /// What is loaded.
+    /// The content to load.
     pub content: Content,
     /// How.
     pub system: System,
@@ -45,7 +45,7 @@ impl Scenario {
     }
 }
 
-/// What is loaded.
+/// The content to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Content {

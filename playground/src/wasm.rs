@@ -15,7 +15,7 @@ use crate::load;
 use crate::scenario::Scenario;
 
 thread_local! {
-    /// What the caller wrote, then what it reads.
+    /// The input of the caller, then its output.
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -454,7 +454,7 @@ async fn anything_but_a_short_response_is_no_status() {
     for (response, expected) in [
         (large, "more than 32 KiB"),
         (redirection.into(), "status 302"),
-        (text.into(), "no OCSP response"),
+        (text.into(), "not an OCSP response"),
         (refusal.into(), "try later"),
     ] {
         let ca = authority();

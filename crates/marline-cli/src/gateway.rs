@@ -186,7 +186,7 @@ async fn serve(
     if !origin.takes_over() {
         refuse_unused(&given, server.local_addrs())?;
     }
-    // At those that are left, nobody would accept.
+    // Nothing would accept connections on the rest.
     drop(given);
     let upgrader = Upgrader {
         servers: vec![server.handle()],

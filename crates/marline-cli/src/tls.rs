@@ -11,7 +11,7 @@ use crate::values::by_name;
 /// The versions of TLS that a client offers, by the names of curl.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TlsFlags {
-    /// Use TLS 1.2 or later, as without this flag
+    /// Use TLS 1.2 or later (the default)
     #[arg(long = "tlsv1.2", aliases = ["tlsv1", "tlsv1.0", "tlsv1.1"], overrides_with = "tlsv1_3", hide_short_help = true)]
     tlsv1_2: bool,
 

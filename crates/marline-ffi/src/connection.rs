@@ -166,7 +166,7 @@ impl Connection {
     /// Opens a path from an address of this host, as "192.0.2.1", and waits until it is validated. Returns its path ID.
     ///
     /// # Errors
-    /// If `local` is no address, an end does not support several paths, or the path is not validated.
+    /// If `local` is not an address, an end does not support several paths, or the path is not validated.
     pub fn open_path(&self, local: &str) -> Result<PathId, Failure> {
         let wrong = |_| Failure::new(format!("`{local}` is not an IP address"));
         let opening = self.quic.open_path(local.parse().map_err(wrong)?, None);

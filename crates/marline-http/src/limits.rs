@@ -41,10 +41,11 @@ pub const QUIET_HTTP2: Duration = Duration::from_secs(5);
 /// The most time for which a client that has received everything, and continues to send, is read.
 pub const MAX_LINGER: Duration = Duration::from_secs(30);
 
-/// Bytes that are read from it: an upload of some size that was refused, at which the client looks at the response last.
+/// The most bytes that are read from such a client: enough for a refused upload whose client reads the response only after it has
+/// sent everything.
 pub const MAX_LINGER_BYTES: usize = 64 << 20;
 
-/// Parts in which HTTP/2 writes what it takes of a response at once, at most: windows and frames end within it, and the next is begun.
+/// The most parts in which HTTP/2 writes the content that it takes from a response at once: a window or a frame may end within it.
 pub const PARTS_OF_TURN: u64 = 4;
 
 /// Bytes at the end of a response over HTTP/3 that a client may have received without acknowledging them when it closes the
@@ -66,7 +67,7 @@ pub const UNCONFIRMED_PARTS: usize = 64;
 pub const LAST_HANDSHAKES: Duration = Duration::from_millis(50);
 
 /// Time for which a connection of HTTP/1.1 without requests, one of HTTP/2 before its first, and any of HTTP/3, accepts requests
-/// after a server has stopped: a client that does not know yet may be sending one. A round trip over a slow path.
+/// after a server has stopped: a client that does not have the GOAWAY yet may be sending one. A round trip over a slow path.
 pub const DRAIN: Duration = Duration::from_millis(500);
 
 /// The same for a connection that makes room for another, which waits meanwhile.
@@ -171,8 +172,8 @@ pub const MAX_COOKIE_FILE: u64 = 16 << 20;
 /// Content after decoding that a client takes in any case: more than pages have, and less than memory and disks.
 pub const FREE_EXPANSION: u64 = 64 << 20;
 
-/// How many times larger content may be after decoding, if it is larger than [`FREE_EXPANSION`]: text is ten times larger, and
-/// files of zeros, which attackers send, a thousand times.
+/// The largest ratio of decoded to received content, if the decoded is larger than [`FREE_EXPANSION`]: text has ten, and files of
+/// zeros, which attackers send, a thousand.
 pub const MAX_EXPANSION: u64 = 200;
 
 /// Codings that a response may have one after the other: a file that is compressed already is compressed once more by mistake.
@@ -195,7 +196,7 @@ pub const HTTP2_MAX_WINDOW: u64 = 16 << 20;
 /// Time for requests in progress to finish after a shutdown has begun.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 
-/// The same after another process has taken over: nobody waits for the end, and a download may be long.
+/// The same after another process has taken over: nothing waits for the end, and a download may be long.
 pub const UPGRADE_GRACE: Duration = Duration::from_secs(3600);
 
 /// Time in which a process that is to take over gets ready: it reads its configuration, and may resolve names.
@@ -383,11 +384,10 @@ pub const MAX_BUFFERED_UPLOAD: u64 = 64 << 20;
 /// The least time for an answer of an application over HTTP/3 that was not there a short time ago: it may be busy as it starts.
 pub const LEAST_UPSTREAM_ANSWER: Duration = Duration::from_millis(500);
 
-/// The least time without a packet of an application over HTTP/3 after which its connection has ended: a lost packet is sent again
-/// several times within it.
+/// The least idle timeout of connections over HTTP/3 to applications: a lost packet is sent again several times within it.
 pub const LEAST_UPSTREAM_SILENCE: Duration = Duration::from_secs(3);
 
-/// The most of it: the idle timeout of other connections.
+/// The largest: the idle timeout of other connections.
 pub const MOST_UPSTREAM_SILENCE: Duration = Duration::from_secs(30);
 
 /// Connections of HTTP/3 to one address of an application. Many servers allow 100 requests on each, so that
@@ -428,7 +428,7 @@ pub const MAX_UPSTREAM_ADDRESSES: usize = 64;
 /// The time between two checks of an application's health.
 pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often a proxy sends a request again: to two other applications.
+/// Retries of a request by a proxy: on two other applications.
 pub const RETRIES: usize = 2;
 
 /// The most that can be set: each takes a share of the time that the client waits.

@@ -16,7 +16,7 @@ pub struct Network(IpNet);
 pub enum InvalidNetwork {
     /// It is not an address or a prefix.
     #[error(
-        "{0:?} is no network; write an address, as 192.0.2.1, or a prefix with its length, as 192.0.2.0/24 or 2001:db8::/32"
+        "{0:?} is not a network; write an address, as 192.0.2.1, or a prefix with its length, as 192.0.2.0/24 or 2001:db8::/32"
     )]
     Form(String),
     /// It is the address of a host with the length of a prefix: one of them is a mistake.

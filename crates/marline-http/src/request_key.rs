@@ -22,7 +22,7 @@ pub enum RequestKey {
 
 /// A text is not a [`RequestKey`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no property of requests; write address, header:NAME or cookie:NAME")]
+#[error("{0:?} is not a request property; write address, header:NAME or cookie:NAME")]
 pub struct InvalidRequestKey(String);
 
 impl RequestKey {

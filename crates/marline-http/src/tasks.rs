@@ -81,7 +81,7 @@ impl<T: Send + 'static> TaskSet<T> {
         Some(result.ok_or(Unfinished))
     }
 
-    /// Forgets the tasks that have ended, whose results nobody wants.
+    /// Forgets the tasks that have ended, whose results are not used.
     pub(crate) fn forget_ended(&mut self) {
         while let Ok((key, _)) = self.ended.try_recv() {
             self.running.remove(key);

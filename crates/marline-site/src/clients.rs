@@ -63,7 +63,7 @@ fn read(site: &SiteConfig) -> Result<Option<ClientCertificates>, SiteError> {
         });
     }
     let is_required = files.require == Require::Always;
-    // Also files that nobody is asked for have to be right.
+    // Files are checked even if no client is asked for a certificate.
     let read = ClientCertificates::from_pem_files(&files.ca, files.crl.as_deref(), is_required);
     let read = read.map_err(|cause| SiteError::ClientCertificates { place, cause })?;
     Ok((files.require != Require::Never).then_some(read))

@@ -83,7 +83,7 @@ impl std::str::FromStr for RouteMethod {
         method
             .filter(|_| is_method)
             .map(Self)
-            .ok_or_else(|| format!("{text:?} is no method; write GET, POST and the like"))
+            .ok_or_else(|| format!("{text:?} is not a method; write GET, POST or another method"))
     }
 }
 

@@ -41,7 +41,7 @@ impl Change {
     fn read(pair: &Pair) -> Result<Self, String> {
         let named = |text: &str| {
             let name = HeaderName::from_str(text)
-                .map_err(|_| "this is no name of a field of HTTP".to_owned())?;
+                .map_err(|_| "this is not an HTTP field name".to_owned())?;
             match FIXED.contains(&name) {
                 true => Err("this field is the server's own".to_owned()),
                 false => Ok(name),
@@ -66,11 +66,11 @@ impl Change {
         let name = named(text)?;
         if let Some((variable, _)) = nginx_variable(&pair.text) {
             return Err(format!(
-                "{variable} is a variable of nginx, and values are fixed texts here; applications get Host, X-Forwarded-For and X-Forwarded-Proto anyhow"
+                "{variable} is a variable of nginx, and values are fixed texts here; applications get Host, X-Forwarded-For and X-Forwarded-Proto in any case"
             ));
         }
         let value = HeaderValue::from_str(&pair.text)
-            .map_err(|_| "this is no value of a field of HTTP".to_owned())?;
+            .map_err(|_| "this is not an HTTP field value".to_owned())?;
         Ok(match adds {
             true => Self::Add(name, value),
             false => Self::Set(name, value),
@@ -140,7 +140,7 @@ impl Changes {
     }
 }
 
-/// Options of `Connection` that are no names of fields that a rule may set.
+/// Options of `Connection` that are not names of fields a rule may set.
 const OPTIONS: [&str; 4] = ["close", "keep-alive", "te", "upgrade"];
 
 /// Removes the fields that `Connection` lists (RFC 9110, section 7.6.1), and their names there: otherwise a client could have
@@ -184,7 +184,9 @@ pub struct Origin(String);
 
 /// A text is not an [`Origin`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no origin; write scheme and host, as https://app.example.org, or * for all")]
+#[error(
+    "{0:?} is not an origin; write a scheme and a host, as https://app.example.org, or * for all"
+)]
 pub struct InvalidOrigin(String);
 
 impl FromStr for Origin {

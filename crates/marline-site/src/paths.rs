@@ -16,7 +16,7 @@ pub struct PathPattern {
 /// A text is not a [`PathPattern`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no pattern of paths; it begins with / or *, and has one * at most, as /about, /api/* or *.php"
+    "{0:?} is not a path pattern; begin it with / or *, and use at most one *, as /about, /api/* or *.php"
 )]
 pub struct InvalidPath(String);
 

@@ -29,7 +29,7 @@ pub struct Rate {
 /// A text is not a [`Rate`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no rate of requests; write their number per second, minute or hour, as 10/s, 100/m or 1000/h"
+    "{0:?} is not a request rate; write a number per second, minute or hour, as 10/s, 100/m or 1000/h"
 )]
 pub struct InvalidRate(String);
 

@@ -44,7 +44,7 @@ impl Part {
 pub enum InvalidTemplate {
     /// A part that does not exist.
     #[error(
-        "{{{0}}} is no part of a request; write {{host}}, {{path}}, {{query}}, {{uri}}, or {{rest}} for what * in `path` matched"
+        "{{{0}}} is not a placeholder; write {{host}}, {{path}}, {{query}}, {{uri}}, or {{rest}} for what * in `path` matched"
     )]
     Unknown(String),
     /// A brace without the other.
@@ -69,7 +69,7 @@ pub enum InvalidPathTemplate {
     #[error(transparent)]
     Template(#[from] InvalidTemplate),
     /// It begins with something else.
-    #[error("{0:?} is no path; it begins with /, {{path}}, {{uri}} or {{rest}}, as /index.html")]
+    #[error("{0:?} is not a path; begin it with /, {{path}}, {{uri}} or {{rest}}, as /index.html")]
     NoSlash(String),
 }
 

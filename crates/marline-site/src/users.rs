@@ -47,7 +47,7 @@ pub enum BasicAuthError {
         /// The error of the system.
         cause: std::io::Error,
     },
-    /// A line is no user.
+    /// A line does not define a user.
     #[error(
         "{}:{line}: {problem}; make it with `htpasswd -B` (bcrypt), or as NAME:HASH with a hash of Argon2",
         path.display()

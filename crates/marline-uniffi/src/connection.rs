@@ -105,7 +105,7 @@ impl Connection {
     /// the option `profile` "multipath". Returns its path ID.
     ///
     /// # Errors
-    /// If `local` is no address, an end does not support several paths, or the path is not validated.
+    /// If `local` is not an address, an end does not support several paths, or the path is not validated.
     pub fn open_path(&self, local: &str) -> Result<u32, MarlineError> {
         Ok(self.inner.open_path(local)?.0)
     }

@@ -156,7 +156,7 @@ const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         keys: &["proxy_set_header", "header_up"],
-        instead: "write request_headers = { X-From = \"marline\" } in [[site]]; X-Forwarded-For and others are set anyhow",
+        instead: "write request_headers = { X-From = \"marline\" } in [[site]]; X-Forwarded-For and others are always set",
     },
     Foreign {
         keys: &[
@@ -230,7 +230,7 @@ const FOREIGN: &[Foreign] = &[
     },
     Foreign {
         keys: &["expires", "etag", "cache_control"],
-        instead: "write response_headers = { Cache-Control = \"max-age=3600\" } in [[site]]; files have ETag and Last-Modified anyhow",
+        instead: "write response_headers = { Cache-Control = \"max-age=3600\" } in [[site]]; files always have ETag and Last-Modified",
     },
     Foreign {
         keys: &[
@@ -325,7 +325,7 @@ const FOREIGN: &[Foreign] = &[
             "push",
             "http2_push",
         ],
-        instead: "marline does not have it",
+        instead: "marline has no equivalent",
     },
     Foreign {
         keys: &["limit_req", "limit_req_zone", "rate_limit"],

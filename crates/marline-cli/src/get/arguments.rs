@@ -49,7 +49,7 @@ const SHORT: &str = "Examples:\n  \
     marline get https://example.org/a.css https://example.org/b.js -o page/ --pipes cba --report-json\n  \
     marline get https://example.org/image.iso -o image.iso --path wlan0 --path wwan0,backup,cap=10MB")]
 pub(crate) struct Arguments {
-    /// The URLs to fetch, https:// unless they say otherwise; {a,b} and [1-10] stand for several
+    /// The URLs to fetch, https:// unless they say otherwise; {a,b} and [1-10] expand to several
     #[arg(required_unless_present = "url", value_name = "URL")]
     pub(super) urls: Vec<String>,
 
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL", hide_short_help = true)]
     url: Vec<String>,
 
-    /// Begin the flags of other URLs
+    /// Begin a new group of URLs, with flags of its own
     // The arguments are divided before they are parsed.
     #[arg(short = ':', long, hide_short_help = true)]
     next: bool,
@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     )]
     pub(super) remote_name: bool,
 
-    /// With -O, take the names that servers give, if they are safe and no such file exists
+    /// With -O, use the name in Content-Disposition, if it is safe and no such file exists
     #[arg(short = 'J', long, requires = "remote_name", hide_short_help = true)]
     pub(super) remote_header_name: bool,
 
@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
     #[arg(long, hide_short_help = true)]
     pub(super) create_dirs: bool,
 
-    /// Give files the times that servers say
+    /// Set the times of files to Last-Modified
     #[arg(short = 'R', long, hide_short_help = true)]
     pub(super) remote_time: bool,
 
@@ -118,7 +118,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'w', long, value_name = "FORMAT")]
     pub(super) write_out: Option<String>,
 
-    /// As without this flag
+    /// No effect; accepted because curl has it
     #[arg(short = 'N', long, hide_short_help = true)]
     no_buffer: bool,
 
@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     #[arg(short = 's', long)]
     silent: bool,
 
-    /// With -s, print errors all the same
+    /// With -s, still print errors
     #[arg(short = 'S', long, hide_short_help = true)]
     show_error: bool,
 
@@ -138,7 +138,7 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "no-silent", hide_short_help = true)]
     no_progress_meter: bool,
 
-    /// Print progress as a bar, as without this flag
+    /// Print progress as a bar (the default)
     #[arg(short = '#', long, hide_short_help = true)]
     progress_bar: bool,
 
@@ -185,7 +185,7 @@ pub(crate) struct Arguments {
     #[arg(long = "http2", conflicts_with_all = ["version", "http3", "http3_only"], hide_short_help = true)]
     http2: bool,
 
-    /// Use HTTP/3, or HTTP/2 where that does not connect, as without this flag
+    /// Use HTTP/3, or HTTP/2 where that does not connect (the default)
     #[arg(long = "http3", conflicts_with_all = ["version", "http3_only"], hide_short_help = true)]
     http3: bool,
 
@@ -238,7 +238,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = OWN, hide_short_help = true)]
     pub(super) bundle: bool,
 
-    /// Open a socket for each connection: networks that spread flows by their ports may send each another way; HTTP/3 only
+    /// Open a socket for each connection: networks that balance flows by port may route each differently; HTTP/3 only
     #[arg(long, help_heading = OWN, hide_short_help = true)]
     pub(super) own_sockets: bool,
 
@@ -266,11 +266,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) log: crate::log::LogFlags,
 
-    /// End after this long, in seconds or with a unit, as 90, 0.2 or 500ms; what is not complete by then fails. 0 is no limit
+    /// End after this long, in seconds or with a unit, as 90, 0.2 or 500ms; what is not complete by then fails. 0 means no limit
     #[arg(short = 'm', long, value_name = "TIME", value_parser = duration)]
     pub(super) max_time: Option<Duration>,
 
-    /// Refuse objects larger than BYTES, or with K, M, G and T, that many times 1024, 1024², 1024³ and 1024⁴ bytes; 0 is no limit
+    /// Refuse objects larger than BYTES, or with K, M, G and T, that many times 1024, 1024², 1024³ and 1024⁴ bytes; 0 means no limit
     #[arg(long, value_name = "BYTES", value_parser = size, hide_short_help = true, default_value = "0", hide_default_value = true)]
     pub(super) max_filesize: u64,
 
@@ -299,7 +299,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum RangesArgument {
-    /// Equal if the server coordinates the connections, handed if it does not
+    /// `equal` if the server coordinates the connections, otherwise `handed`
     #[default]
     Auto,
     /// One range for each connection, all of the same size

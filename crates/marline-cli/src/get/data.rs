@@ -89,7 +89,7 @@ const FLAGS: [Flag; 8] = [
         short: Some('F'),
         long: "form",
         value: "NAME=CONTENT",
-        help: "Send a form with files by POST: NAME=TEXT, NAME=@FILE for a file, NAME=<FILE for its content as text; `;type=` and `;filename=` after it change what is said about it",
+        help: "Send a form with files by POST: NAME=TEXT, NAME=@FILE for a file, NAME=<FILE for its content as text; `;type=` and `;filename=` after it set its media type and file name",
         is_daily: true,
     },
     Flag {

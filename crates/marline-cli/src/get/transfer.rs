@@ -28,7 +28,7 @@ pub(crate) struct TransferFlags {
     #[arg(long, help_heading = TRANSFERS, hide_short_help = true)]
     location_trusted: bool,
 
-    /// Follow at most N redirects; -1 is no limit
+    /// Follow at most N redirects; -1 means no limit
     #[arg(long, value_name = "N", default_value = "50", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1..), help_heading = TRANSFERS, hide_short_help = true)]
     max_redirs: i32,
 
@@ -88,7 +88,7 @@ pub(crate) struct TransferFlags {
     #[arg(short = 'Y', long, value_name = "BYTES", value_parser = size, help_heading = TRANSFERS, hide_short_help = true)]
     speed_limit: Option<u64>,
 
-    /// Fetch objects at the same time, as without this flag
+    /// Fetch objects at the same time (the default)
     #[arg(short = 'Z', long, help_heading = TRANSFERS, hide_short_help = true)]
     parallel: bool,
 

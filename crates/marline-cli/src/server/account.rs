@@ -76,7 +76,7 @@ mod linux {
             geteuid().is_root() || (geteuid() == self.uid && getegid() == self.gid)
         }
 
-        /// Becomes this user, but for the right to bind ports. There must be no threads yet: children of a thread have its
+        /// Becomes this user, and keeps only the right to bind ports. There must be no threads yet: children of a thread have its
         /// capabilities, and no other thread gets them.
         ///
         /// # Errors

@@ -13,7 +13,7 @@ const MAX_SOCKETS: usize = 4096;
 /// threads, because it removes the variables that describe them.
 ///
 /// # Errors
-/// One is neither a listening socket of TCP nor one of UDP; `LISTEN_FDS` is no number of sockets.
+/// One is neither a listening socket of TCP nor one of UDP; `LISTEN_FDS` is not a number of sockets.
 #[cfg(unix)]
 pub(crate) fn take() -> Result<GivenSockets, Failure> {
     check_count()?;
@@ -36,7 +36,7 @@ pub(crate) fn take() -> Result<GivenSockets, Failure> {
             let name = name.as_ref().map(|name| format!(" ({name})"));
             let name = name.unwrap_or_default();
             Failure::Failed(format!(
-                "file descriptor {number}{name} was passed by LISTEN_FDS, and is no socket of TCP or UDP to serve at: {error}"
+                "file descriptor {number}{name} was passed by LISTEN_FDS, but is not a TCP or UDP socket to serve on: {error}"
             ))
         })?;
     }

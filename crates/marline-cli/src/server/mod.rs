@@ -289,7 +289,7 @@ async fn serve<S: Serving>(
     if !origin.takes_over() {
         given::refuse_unused(&given, server.local_addrs())?;
     }
-    // At those that are left, nobody would accept.
+    // Nothing would accept connections on the rest.
     drop(given);
     privileges.drop_all()?;
     let mut servers = vec![handle.clone()];

@@ -48,7 +48,7 @@ pub(super) async fn source(target: Option<&Target>) -> Result<Source, Failure> {
                     return Ok(source);
                 }
             }
-            // What is wrong is said when it is read.
+            // Errors are reported when it is read.
             return Source::new(reachable(listen.first));
         }
         Some(Target::Process(process)) => vec![*process],

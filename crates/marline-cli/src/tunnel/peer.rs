@@ -106,7 +106,7 @@ impl Peer {
         Ok(http)
     }
 
-    /// The token of the user. It is no argument, because other users of the machine see those.
+    /// The token of the user. Not a command-line argument: other users of the machine can read those.
     pub(super) fn token(&self) -> Result<String, Failure> {
         let Some(file) = &self.token_file else {
             return token_in(std::env::var_os(TOKEN)).map_err(Failure::Usage);

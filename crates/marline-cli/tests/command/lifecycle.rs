@@ -151,7 +151,7 @@ fn check_finds_what_a_server_would_refuse() {
     fs::write(&config, "dir = '.'\nerror_log = 'error.log warn'\n").unwrap();
     let words = [
         "site.toml:2: error_log: ",
-        "\"warn\" is no part of a path",
+        "\"warn\" is not part of a path",
         "error_log_level",
     ];
     fails(&check, 2, &words);

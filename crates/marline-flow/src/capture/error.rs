@@ -64,7 +64,7 @@ impl fmt::Display for CaptureError {
             Problem::Compressed => f.write_str("is compressed, and not by gzip alone"),
             Problem::LinkType(number) => write!(
                 f,
-                "has packets of link type {}, which is none of Ethernet, 802.11, PPP, raw IP, Linux cooked, netfilter log and loopback",
+                "has packets of link type {}, which is not Ethernet, 802.11, PPP, raw IP, Linux cooked, netfilter log or loopback",
                 Named(*number)
             ),
             Problem::Truncated(at) => write!(f, "ends within the packet or block at byte {at}"),

@@ -42,7 +42,7 @@ impl Assembly {
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
         }
-        // The first copy stays, as in most receivers; both are equal unless a sender cheats.
+        // The first copy stays, as in most receivers; both are equal unless the sender is malicious.
         let mut at = start;
         for known in &self.beyond[first..last] {
             self.bytes[at..known.start.max(at)]

@@ -141,7 +141,7 @@ impl Tcp {
         }
     }
 
-    /// Inspects the content of both ends. Content of one end alone is no label, unless only that end is captured.
+    /// Inspects the content of both ends. Content of one end alone is not used as a label, unless only that end is captured.
     fn advance(&mut self, content: &Content<'_>, keys: &KeyLog, labels: &mut Labels) -> Progress {
         use Beginning::{Incomplete, Preface, Request, Response, Settings, Ssh, Tls, Unknown};
         let [a, b] = [0, 1].map(|end: End| self.streams[end].beginning);

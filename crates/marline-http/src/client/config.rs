@@ -145,8 +145,8 @@ pub struct ClientConfig {
     /// bundles coordinates them ([`marline::coordination::bundle`]). The bundle has a random identifier for each
     /// client and origin, by which the server can link the connections.
     pub bundle: bool,
-    /// Whether each QUIC connection has a socket of its own, and so a port: networks that spread flows by their ports may send
-    /// each another way. Otherwise all share one for each address family. With [`bundle`](Self::bundle) the
+    /// Whether each QUIC connection has a socket of its own, and so a port: networks that balance flows by port may route
+    /// each differently. Otherwise all share one for each address family. With [`bundle`](Self::bundle) the
     /// connections may meet several bottlenecks, of which window-based controllers take the narrowest for all. The socket of a connection that has ended stays open until the next one
     /// begins.
     pub own_sockets: bool,

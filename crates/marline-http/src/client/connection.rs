@@ -52,7 +52,7 @@ pub struct Connection {
     local: SocketAddr,
     remote: SocketAddr,
     sender: Sender,
-    /// The certificates of the server, its own first, if it is over TLS and TCP.
+    /// The certificates of the server, its own first, of a connection over TLS and TCP.
     certificates: Vec<CertificateDer<'static>>,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,
@@ -89,7 +89,7 @@ struct Opened {
     activity: Arc<Activity>,
     local: SocketAddr,
     remote: SocketAddr,
-    /// The certificates of the server, its own first, if it is over TLS and TCP.
+    /// The certificates of the server, its own first, of a connection over TLS and TCP.
     certificates: Vec<CertificateDer<'static>>,
     /// The socket, if it is one of Multipath TCP.
     multipath: Option<Socket>,

@@ -315,7 +315,7 @@ impl ClientError {
         }
     }
 
-    /// Whether its connection ended because its network was gone and it could not migrate: a new one uses another.
+    /// Whether its connection ended because its network was down and it could not migrate: a new one uses another.
     pub(super) fn is_network_lost(&self) -> bool {
         let (Self::NoResponse { cause } | Self::Truncated { cause, .. }) = self else {
             return false;

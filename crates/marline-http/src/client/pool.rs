@@ -181,7 +181,7 @@ impl Pool {
         }
     }
 
-    /// A fetch or a page load is over: its requests count as history for the next. Returns its pipes and connections,
+    /// A fetch or a page load has ended: its requests count as history for the next. Returns its pipes and connections,
     /// without those that are still opening, and forgets those that are closed.
     pub(crate) fn end_session(&self) -> Carried {
         let mut state = self.state();

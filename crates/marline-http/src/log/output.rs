@@ -187,13 +187,13 @@ fn refuse_parameter(text: &str) -> Result<(), String> {
         "gzip" => "log_rotate",
         other if other.starts_with("buffer=") || other.starts_with("flush=") => {
             return Err(format!(
-                "\"{last}\" is no part of a path; leave it out: lines are written at once"
+                "\"{last}\" is not part of a path; leave it out: lines are written at once"
             ));
         }
         _ => return Ok(()),
     };
     Err(format!(
-        "\"{last}\" is no part of a path; write \"{path}\", and set {key} for the rest"
+        "\"{last}\" is not part of a path; write \"{path}\", and set {key} for the rest"
     ))
 }
 

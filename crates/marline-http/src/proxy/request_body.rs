@@ -64,7 +64,7 @@ struct State {
     is_begun: bool,
     /// Whether it may be taken: the server behind the proxy may want to refuse the request first.
     is_open: bool,
-    /// Whether the rest is not needed: the response is over, or there is none.
+    /// Whether the rest is not needed: the response has ended, or there is none.
     is_abandoned: bool,
     /// The task that waits for it.
     waiting: Option<Waker>,

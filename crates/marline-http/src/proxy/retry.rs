@@ -76,7 +76,7 @@ pub(super) struct Attempted {
     pub(super) is_idempotent: bool,
     /// Whether all of its content can be sent again.
     pub(super) is_whole: bool,
-    /// Whether there is an application that works and has not got it.
+    /// Whether another application has not been tried yet.
     pub(super) has_another: bool,
 }
 

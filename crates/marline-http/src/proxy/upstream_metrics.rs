@@ -215,7 +215,7 @@ impl MetricsSource for UpstreamMetrics {
         }
         let name = "marline_upstream_in_flight";
         let help =
-            "Requests that have a place at each application now, until their responses are over.";
+            "Requests that have a place at each application now, until their responses have ended.";
         metric_head(out, name, "gauge", help)?;
         for (url, entry) in &*entries {
             let count = entry.counters.in_flight.load(Relaxed);

@@ -18,7 +18,7 @@ pub(super) struct AltSvc {
 }
 
 impl AltSvc {
-    /// That of a server that listens on `port`.
+    /// The field of a server that listens on `port`.
     pub(super) fn new(port: u16) -> Option<Self> {
         let field = field(port)?;
         Some(Self { port, field })

@@ -427,7 +427,7 @@ fn ascii(text: &str) -> String {
     all
 }
 
-/// The start of sessions of one set of rules, before their ID, which is no version of TLS.
+/// The prefix of the sessions of one set of rules, before the ID of the set; those of rustls begin with a TLS version.
 const MARK: &[u8] = b"client certificates";
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ pub enum StatusError {
     /// The certificate or that of its issuer cannot be read.
     #[error("the certificate or its issuer's cannot be read: {0}")]
     Certificate(der::Error),
-    /// The bytes are no response of OCSP.
-    #[error("the answer is no OCSP response: {0}")]
+    /// The bytes are not an OCSP response.
+    #[error("the answer is not an OCSP response: {0}")]
     Malformed(der::Error),
     /// The responder has no status to give.
     #[error("the responder refuses: {0}")]

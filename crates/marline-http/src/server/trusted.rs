@@ -77,7 +77,7 @@ impl TrustedProxies {
         self.proxy_protocol && self.has(address)
     }
 
-    /// The client of a request with the fields `headers` that came from `peer`: the last one reported that is no trusted proxy.
+    /// The client of a request with the fields `headers` that came from `peer`: the last one reported that is not a trusted proxy.
     pub(super) fn client(&self, peer: SocketAddr, headers: &HeaderMap) -> ClientAddress {
         let peer = canonical(peer);
         if !self.has(peer.ip()) {
@@ -279,7 +279,7 @@ mod tests {
             // A client that writes an open quote hides nothing that its proxy appends.
             ("10.0.0.1:5", &["\", 198.51.100.7"], "198.51.100.7:0"),
             ("10.0.0.1:5", &["10.0.0.9", "x\", 10.0.0.2"], "0.0.0.0:0"),
-            // Nor one that writes what is no text.
+            // Nor one that writes bytes that are not text.
             ("10.0.0.1:5", &["\u{e9}, 198.51.100.7"], "198.51.100.7:0"),
             ("10.0.0.1:5", &["10.0.0.9", "\u{e9}"], "0.0.0.0:0"),
             ("10.0.0.1:5", &["198.51.100.7 evil"], "0.0.0.0:0"),

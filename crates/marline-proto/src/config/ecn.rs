@@ -34,7 +34,7 @@ impl FieldValue for EcnMode {
             Value::Switch(false) => Ok(Self::Off),
             Value::Switch(true) => Ok(Self::Classic),
             Value::Word(word) if word == Self::L4S => Ok(Self::L4s),
-            _ => Err("it is no use of ECN".to_owned()),
+            _ => Err("it is not a way to use ECN".to_owned()),
         }
     }
 }

@@ -138,7 +138,7 @@ pub struct TransportConfig {
 
     /// Sizes of sent datagrams.
     pub mtu: MtuConfig,
-    /// The announced `max_udp_payload_size`, in bytes: 1200 to 65527, which is no limit (RFC 9000, section 18.2). It
+    /// The announced `max_udp_payload_size`, in bytes: 1200 to 65527, which means no limit (RFC 9000, section 18.2). It
     /// bounds the datagrams of peers that do not detect when a path stops carrying large ones; larger datagrams are
     /// accepted nevertheless.
     pub max_udp_payload_size: u16,

@@ -134,9 +134,11 @@ pub enum ConnectionError {
     /// 9000, section 14.2.1).
     #[error("the server cannot be reached: {0}")]
     Unreachable(Unreachable),
-    /// Client: the network that the connection used is gone or silent, and it could not migrate to another: the server
-    /// forbids that, or the handshake was not confirmed (RFC 9000, section 9). A new connection may use the other.
-    #[error("the connection's network is gone, and it cannot migrate to another: {0}")]
+    /// Client: the network that the connection used is down or does not answer, and it could not migrate to another: the
+    /// server forbids that, or the handshake was not confirmed (RFC 9000, section 9). A new connection may use the other.
+    #[error(
+        "the connection's network is down or does not answer, and it cannot migrate to another: {0}"
+    )]
     NetworkLost(MigrateError),
     /// The peer sent a stateless reset.
     #[error("the peer reset the connection: it has lost its state")]

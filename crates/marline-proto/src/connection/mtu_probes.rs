@@ -21,7 +21,7 @@ pub(super) enum FirstMtuProbe {
     /// No probe could be sent yet.
     #[default]
     NotAsked,
-    /// The probe waits until the first round trip is over, and for another probe timeout if nothing is requested.
+    /// The probe waits until the first round trip has ended, and for another probe timeout if nothing is requested.
     Waits {
         until: Instant,
         step: Duration,

@@ -1,4 +1,4 @@
-//! The way of a received datagram to its connection, or to whoever has it.
+//! Delivers received datagrams to their connections, or to the worker or process that has them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

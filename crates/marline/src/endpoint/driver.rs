@@ -40,7 +40,7 @@ pub(super) struct Driver {
     /// The socket before [`Endpoint::rebind`](super::Endpoint::rebind), in use until the new one works.
     previous: Option<BoundSocket>,
     incoming: ReceiveBuffers,
-    /// Whether the socket may have been read since nobody was notified that it is not.
+    /// Whether the socket may have been read since waiters were last notified that reading has stopped.
     is_receiving: bool,
     /// Datagrams that others have received.
     passed: VecDeque<Passed>,

@@ -1,4 +1,4 @@
-//! The task that migrates the connections of an endpoint when their network is gone or silent (RFC 9000, section 9).
+//! The task that migrates the connections of an endpoint when their network is down or does not answer (RFC 9000, section 9).
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -139,7 +139,7 @@ impl Follower {
         let migrations = &mut self.followed.get_mut(&handle)?.migrations;
         if let Some(failed) = migrations.take_failed_probe(&situation) {
             self.shared.silent.insert(failed, silent_until);
-            // It is no candidate any more.
+            // It is no longer a candidate.
             return Some(now + PAUSE);
         }
         let step = migrations.decide(now, &situation);

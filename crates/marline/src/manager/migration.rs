@@ -223,7 +223,7 @@ impl Migrations {
 }
 
 impl Situation<'_> {
-    /// The rank of the present address; one that is no candidate ranks behind those of rules.
+    /// The rank of the present address; one that is not a candidate ranks behind those of rules.
     fn present_rank(&self) -> Rank {
         let mut candidates = self.candidates.iter();
         let present = candidates.find(|one| one.address == self.present);

@@ -19,7 +19,7 @@ pub struct RetryLayer {
 }
 
 impl RetryLayer {
-    /// As `retry` says, with clock and timers of `client`.
+    /// Repeats requests as `retry` configures, with the clock and timers of `client`.
     pub fn new(retry: Retry, client: &Client) -> Self {
         Self {
             retry,

@@ -180,7 +180,7 @@ pub(super) enum Waited {
     Stopped,
     /// The input has something to read, or has ended.
     Readable,
-    /// The time is over.
+    /// The time has run out.
     TimedOut,
 }
 

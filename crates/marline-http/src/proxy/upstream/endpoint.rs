@@ -249,7 +249,7 @@ impl Endpoint {
         None
     }
 
-    /// Keeps a connection whose request is over.
+    /// Keeps a connection whose request has ended.
     fn keep(self: &Arc<Self>, sender: http1::SendRequest<Body>) {
         let mut state = self.state();
         state.idle.push(Kept::now(sender));
@@ -393,7 +393,7 @@ impl LeaseError {
     }
 }
 
-/// Keeps a connection as soon as its response is over; it ends instead if the response was not read to its end.
+/// Keeps a connection as soon as its response has ended; it ends instead if the response was not read to its end.
 async fn keep_when_ready(mut sender: http1::SendRequest<Body>, endpoint: Weak<Endpoint>) {
     if sender.ready().await.is_ok()
         && let Some(endpoint) = endpoint.upgrade()

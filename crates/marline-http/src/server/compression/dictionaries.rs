@@ -53,7 +53,7 @@ pub struct DictionaryPattern(String);
 /// A text is not a [`DictionaryPattern`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no pattern of paths for dictionaries; it begins with /, has one * at most, and no blanks or any of \\ \" : ( ) {{ }} + ? # as /app/*.js"
+    "{0:?} is not a dictionary path pattern; begin it with /, use at most one *, and no blanks or any of \\ \" : ( ) {{ }} + ? # as /app/*.js"
 )]
 pub struct InvalidPattern(String);
 

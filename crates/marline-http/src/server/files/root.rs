@@ -353,7 +353,7 @@ mod tests {
         fs::rename(place.path().join("b.txt"), &path).unwrap();
         Backend::open(&root, "a.txt".into()).await.unwrap();
         assert_eq!(chosen.modified().unwrap().len, 5);
-        // Only once: whoever opens it again gets what is there then.
+        // Only once: a second open gives the file of that moment.
         Backend::open(&root, "a.txt".into()).await.unwrap();
         assert_eq!(chosen.modified().unwrap().len, 10);
     }

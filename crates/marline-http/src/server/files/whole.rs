@@ -192,7 +192,7 @@ impl WholeFile {
                         coding: Some(HeaderValue::from_static(coding.name)),
                     });
                 }
-                // A directory of that name is no variant.
+                // A directory of that name is not a variant.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => return None,

@@ -242,8 +242,8 @@ fn health(context: &Context) -> Response<Body> {
     page(status, JSON, text)
 }
 
-/// Whether a request names an address, `localhost`, or a name without a domain: a page of a stranger's domain that resolves to
-/// this host cannot read the addresses of clients.
+/// Whether a request names an address, `localhost`, or a name without a domain: a page of another domain that resolves to
+/// this host (DNS rebinding) cannot read the addresses of clients.
 fn is_of_this_host(request: &Request<Incoming>) -> bool {
     let host = request.headers().get(HOST).map(HeaderValue::to_str);
     matches!(host, Some(Ok(host)) if is_local_name(host))

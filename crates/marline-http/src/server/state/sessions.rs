@@ -109,7 +109,7 @@ impl Sessions {
         for (index, (modified, other)) in others.into_iter().enumerate() {
             let age = now.duration_since(modified).unwrap_or_default();
             if age > SESSION_FILE_LIFETIME || index + 1 >= MAX_SESSION_FILES {
-                // Whoever may not remove it keeps it.
+                // Without permission to remove it, it stays.
                 let _ = fs::remove_file(other);
             }
         }

@@ -1,4 +1,4 @@
-//! Content of requests that nobody reads to its end.
+//! Content of requests that is not read to its end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use http_body::{Body, Frame, SizeHint};
 pub(super) struct Unread(Arc<AtomicBool>);
 
 impl Unread {
-    /// Whether it was.
+    /// Whether the content was dropped before its end.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// The same content, of which this is noted.
+    /// The same content; a drop before its end is recorded here.
     pub(super) fn watch<B: Body>(&self, content: B) -> Watched<B> {
         Watched {
             content,

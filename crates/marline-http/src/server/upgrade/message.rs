@@ -137,7 +137,7 @@ pub(super) fn encode_datagram<T>(
     send(&[IoSlice::new(&head), IoSlice::new(&datagram.payload)])
 }
 
-/// Decodes a datagram; `None` if the message is none.
+/// Decodes a datagram; `None` if the message is not a datagram.
 pub(super) fn decode_datagram(message: &[u8]) -> Option<OfEndpoint> {
     let (head, payload) = message.split_at_checked(HEAD)?;
     let (&[DATAGRAM, ecn], addresses) = head.split_first_chunk()? else {

@@ -34,7 +34,7 @@ impl LossRecovery {
         self.is_active = true;
     }
 
-    /// A coordinator set the window: recovery is over.
+    /// A coordinator set the window: recovery has ended.
     pub(super) fn set_window(&mut self, window: u64) {
         self.is_active = false;
         self.is_collapsed = false;

@@ -5,7 +5,7 @@
 //!   off the window.
 //! - What arrives without a mark grows the window by a datagram a round trip, marks or not.
 //! - A loss is answered as NewReno does, and so is a mark of packets that did not carry ECT(1).
-//! - On paths of less than 25 ms, once slow start is over for a while, growth and reductions are those of a path of
+//! - On paths of less than 25 ms, some time after slow start has ended, growth and reductions are those of a path of
 //!   25 ms that has the same rate, so that a short path takes no more than a long one.
 
 use std::sync::Arc;

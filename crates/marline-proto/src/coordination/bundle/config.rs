@@ -132,7 +132,7 @@ pub struct BundleConfig {
     /// Growth of the window in a round of slow start (gamma 0); `None` measures it on the running
     /// controllers.
     pub slow_start_growth: Option<f64>,
-    /// Growth of the bundle below which slow start ends for good (delta).
+    /// Growth of the bundle below which slow start ends permanently (delta).
     pub avoidance_growth: f64,
     /// Growth of the affected member in the round of its event. 1 reproduces the paper's figure 7; with
     /// delta, as the paper's text has it, slow start never ends.

@@ -30,7 +30,7 @@ pub enum DecisionAction {
     Coalesced,
     /// Reduced all windows as one connection would reduce its own.
     BackedOff,
-    /// Ended slow start for good.
+    /// Ended slow start permanently.
     Exited,
     /// Made the windows equal in congestion avoidance.
     Equalized,
@@ -45,7 +45,7 @@ pub enum DecisionAction {
 pub enum EnginePhase {
     /// Members that leave slow start are put back into it.
     SlowStart,
-    /// Slow start has ended for good.
+    /// Slow start has ended permanently.
     CongestionAvoidance,
 }
 

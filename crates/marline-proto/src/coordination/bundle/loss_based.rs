@@ -117,7 +117,7 @@ impl LossBasedEngine {
         DecisionAction::Synchronized
     }
 
-    /// A round is over: in congestion avoidance, windows that have drifted apart are made equal.
+    /// A round has ended: in congestion avoidance, windows that have drifted apart are made equal.
     pub fn on_round(&mut self, windows: &mut [f64]) -> DecisionAction {
         if self.phase == EnginePhase::SlowStart || !self.config.sync_windows {
             return DecisionAction::None;
@@ -136,7 +136,7 @@ impl LossBasedEngine {
         self.config.floor = floor;
     }
 
-    /// Ends slow start for good.
+    /// Ends slow start permanently.
     pub fn exit(&mut self) {
         self.phase = EnginePhase::CongestionAvoidance;
     }

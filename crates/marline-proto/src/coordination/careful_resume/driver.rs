@@ -125,7 +125,7 @@ impl CarefulResumeDriver {
         }
     }
 
-    /// The path is another one from now on: its controller is nobody's any more.
+    /// The path has changed: its controller is no longer used.
     pub(crate) fn abandon(&mut self, controller: &dyn Controller) {
         let step = self.engine.on_path_changed();
         if let Some(transition) = &step.phase {

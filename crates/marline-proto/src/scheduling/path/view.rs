@@ -21,7 +21,7 @@ pub enum PathStatus {
 }
 
 /// The path as its rate-based controller estimates it. The window of such a controller is about twice what the path holds:
-/// divided by the round-trip time it is no estimate of the rate, and the pacer, not the window, limits what is sent.
+/// divided by the round-trip time it does not estimate the rate, and the pacer, not the window, limits what is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateView {
     /// The rate at which the path delivers, in bytes per second; while the controller still searches for it, the window
