@@ -59,7 +59,7 @@ kill ${running%% *}
 running=
 echo 'ok: connect-ip-go as the server'
 
-# A host behind the server, which is no address of the server's own.
+# A host behind the server, which is not an address of the server's own.
 unshare -n sh -c 'echo here; read -r _; ip link set lo up; ip address add 10.4.0.2/24 dev behind
     ip link set behind up; exec "$0" echo 10.4.0.2:7' "$masque" <go >host.log 2>&1 &
 host=$!

@@ -411,7 +411,7 @@ def test_tables_as_other_programs_and_systems_write_them_are_read_or_refused(tmp
     assert reported(path, b"\xef\xbb\xbf" + content).summary.flows == 10
     assert reported(path, content.replace(b"\n", b"\r\n")).summary.flows == 10
     assert reported(path, content.rstrip(b"\n")).summary.flows == 10
-    # Two files behind each other: the second header is no flow.
+    # Two files behind each other: the second header is not a flow.
     twice = reported(path, content + content)
     assert (twice.summary.flows, twice.reasons) == (20, {"without a time, an address or a port": 1})
     with pytest.raises(NoFlowsError, match="0 records"):

@@ -56,11 +56,11 @@ fn values_of_another_type_are_faults() {
     for (data, fault) in [
         (
             json!({ "header": { "packet_type": "1RTT", "packet_number": "7" } }),
-            "header.packet_number: \"7\" is no uint",
+            "header.packet_number: \"7\" is not a uint",
         ),
         (
             json!({ "header": { "packet_type": "1RTT", "packet_number": -1 } }),
-            "header.packet_number: -1 is no uint",
+            "header.packet_number: -1 is not a uint",
         ),
         (
             json!({ "header": { "packet_type": "1RTT", "packet_number_length": 256 } }),
@@ -68,9 +68,9 @@ fn values_of_another_type_are_faults() {
         ),
         (
             json!({ "header": { "packet_type": "1RTT" }, "is_mtu_probe_packet": 1 }),
-            "is_mtu_probe_packet: 1 is no bool",
+            "is_mtu_probe_packet: 1 is not a bool",
         ),
-        (json!({ "header": [] }), "header: [] is no object"),
+        (json!({ "header": [] }), "header: [] is not an object"),
         (json!({}), "header: it is missing"),
     ] {
         let found = faults_of("quic:packet_sent", &data);
@@ -78,7 +78,10 @@ fn values_of_another_type_are_faults() {
     }
     let quoted = json!({ "time": "1.0", "name": "quic:packets_acked", "data": {} });
     let found = faults(&[header(), quoted]);
-    assert!(found.starts_with("time: \"1.0\" is no float64"), "{found}");
+    assert!(
+        found.starts_with("time: \"1.0\" is not a float64"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -102,11 +105,11 @@ fn faults_of_frames_are_found_in_the_frame() {
         ),
         (
             json!({ "frame_type": "stream", "stream_id": "4" }),
-            "frames.1.stream_id: \"4\" is no uint",
+            "frames.1.stream_id: \"4\" is not a uint",
         ),
         (
             json!({ "frame_type": "ack", "ack_delay": 3 }),
-            "frames.1.ack_delay: 3 is no float32",
+            "frames.1.ack_delay: 3 is not a float32",
         ),
         (
             json!({ "frame_type": "ack", "acked_ranges": [[1, 2, 3]] }),
@@ -126,7 +129,7 @@ fn faults_of_frames_are_found_in_the_frame() {
         ),
         (
             json!({ "frame_type": "path_ack", "path_id": -1, "ack_delay": 0.0, "acked_ranges": [[1]] }),
-            "frames.1.path_id: -1 is no uint",
+            "frames.1.path_id: -1 is not a uint",
         ),
     ] {
         let found = faults_of_frame(&frame);
@@ -177,7 +180,7 @@ fn events_of_schemas_that_the_header_does_not_name_are_faults() {
 #[test]
 fn headers_are_checked() {
     for (key, value, fault) in [
-        ("file_schema", json!(1), "file_schema: 1 is no text"),
+        ("file_schema", json!(1), "file_schema: 1 is not a text"),
         (
             "trace",
             json!({ "event_schemas": [] }),

@@ -112,7 +112,7 @@ class Downloads:
 async def run(args: argparse.Namespace) -> None:
     """Runs the role in the arguments."""
     if args.verb == "server":
-        raise Unsupported("curl is no server")
+        raise Unsupported("curl is not a server")
     if reason := LACKS.get(args.case):
         raise Unsupported(reason)
     paths = args.paths

@@ -69,7 +69,7 @@ impl Rules {
                     let rule = rule.or_insert_with(|| Type::Choice(Vec::new()));
                     match rule {
                         Type::Choice(choices) => choices.push(more),
-                        other => return Err(format!("extends what is no choice: {other:?}")),
+                        other => return Err(format!("extends what is not a choice: {other:?}")),
                     }
                 }
                 other => return Err(format!("{other:?} after {name}")),

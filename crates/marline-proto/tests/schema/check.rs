@@ -59,7 +59,7 @@ impl Rules {
         if is_right {
             Ok(())
         } else {
-            Err(Fault::new(format!("{value} is no {name}")))
+            Err(Fault::new(format!("{value} is not a {name}")))
         }
     }
 
@@ -92,11 +92,11 @@ impl Rules {
             }
             Type::Map(entries) => match value {
                 Value::Object(members) => self.map(entries, members),
-                _ => Err(Fault::new(format!("{value} is no object"))),
+                _ => Err(Fault::new(format!("{value} is not an object"))),
             },
             Type::Array(entries) => match value {
                 Value::Array(values) => self.array(entries, values),
-                _ => Err(Fault::new(format!("{value} is no array"))),
+                _ => Err(Fault::new(format!("{value} is not an array"))),
             },
         }
     }
@@ -156,9 +156,9 @@ impl Rules {
                 Kind::Unwrapped(name) => match self.get(name) {
                     Some(Type::Choice(only)) if only.len() == 1 => match &only[0] {
                         Type::Map(inner) => self.flatten(inner, declared),
-                        other => panic!("~{name} is no map: {other:?}"),
+                        other => panic!("~{name} is not a map: {other:?}"),
                     },
-                    other => panic!("~{name} is no map: {other:?}"),
+                    other => panic!("~{name} is not a map: {other:?}"),
                 },
                 Kind::Value(of) => panic!("a map has a value without a key: {of:?}"),
                 Kind::Member(..) | Kind::AnyKey(_) | Kind::Socket => declared.push(entry),

@@ -30,7 +30,7 @@ UNLABELLED: Final = "has no label"
 _LABELLED: Final = f"http_version IN {VERSIONS}"
 
 _PLURALS: Final = {
-    NO_FLOW: "are no flows",
+    NO_FLOW: "are not flows",
     ELSEWHERE: f"are not to port {HTTPS_PORT}",
     OTHER_TRANSPORT: "are neither of TCP nor of UDP",
     UNLABELLED: "have no label",

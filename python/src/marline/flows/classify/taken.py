@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from marline.flows.columns import COLUMNS, HTTPS_PORT, possible
 from marline.flows.features import FlowFeature
 
-NO_FLOW = "is no flow"
+NO_FLOW = "is not a flow"
 ELSEWHERE = f"is not to port {HTTPS_PORT}"
 OTHER_TRANSPORT = "is neither of TCP nor of UDP"
 INCOMPLETE = "lacks a number"
