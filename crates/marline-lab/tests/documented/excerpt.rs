@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use marline_lab::run::{self, ComparisonResult, Results};
-use marline_lab::scenario::Value;
+use marline_lab::run::{self, ComparisonResult, Options, Results};
+use marline_lab::scenario::{Experiment, Job, Outcome, Value};
 use marline_lab::stats::Statistic;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,12 @@ pub(crate) struct Excerpt {
     pub(crate) repeats: u32,
     /// Over the metrics of all runs.
     pub(crate) digest: String,
+    /// The version of the program that made it, and the commit that it was built of; not known of runs that were taken over
+    /// before this was kept.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+    #[serde(default)]
+    pub(crate) commit: Option<String>,
     /// How long the runs took, in seconds; unknown where a start continued another.
     #[serde(default)]
     pub(crate) wall_s: Option<f64>,
@@ -207,6 +213,8 @@ impl Excerpt {
             seed: results.seed,
             repeats: results.repeats,
             digest: results.digest.clone(),
+            version: Some(results.version.clone()).filter(|version| !version.is_empty()),
+            commit: results.commit.clone(),
             wall_s: (results.resumed == 0).then(|| results.wall_s.round()),
             claims,
             points: points.collect(),
@@ -216,6 +224,13 @@ impl Excerpt {
             intervals,
             correlations,
         }
+    }
+
+    /// The build that made it, as `0.1.0, 1a2b3c4`.
+    pub(crate) fn build(&self) -> Option<String> {
+        let known = [&self.version, &self.commit].into_iter().flatten();
+        let known: Vec<_> = known.map(String::as_str).collect();
+        (!known.is_empty()).then(|| known.join(", "))
     }
 
     pub(crate) fn read(path: &Path) -> Self {
@@ -234,6 +249,11 @@ impl Excerpt {
             self.repeats,
             json(&self.digest)
         );
+        for (key, value) in [("version", &self.version), ("commit", &self.commit)] {
+            if let Some(value) = value {
+                writeln!(text, "\"{key}\": {},", json(value)).unwrap();
+            }
+        }
         if let Some(seconds) = self.wall_s {
             writeln!(text, "\"wall_s\": {seconds},").unwrap();
         }
@@ -450,4 +470,27 @@ fn published(results: &Results, measure: &Measure, point: &BTreeMap<String, Valu
 
 fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap()
+}
+
+#[test]
+fn an_excerpt_names_the_build_that_made_it() {
+    let text = "title = 'x'\nlink = 'lte-a'\nworkload.objects = '1MB'\nrepeats = 2\n";
+    let experiment = Experiment::parse(text, "x.toml", &[]).unwrap();
+    let backend = |_: &Job| {
+        Ok(Outcome {
+            metrics: BTreeMap::from([("completion_s".to_owned(), 1.0)]),
+            ..Outcome::default()
+        })
+    };
+    let options = Options {
+        commit: Some("1a2b3c4"),
+        ..Options::default()
+    };
+    let finished = run::run(&experiment, &backend, &options, &mut |_| {}).unwrap();
+    let excerpt = Excerpt::of(&finished.results.unwrap(), &Wanted::default());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.json");
+    excerpt.write(&path);
+    let expected = format!("{}, 1a2b3c4", env!("CARGO_PKG_VERSION"));
+    assert_eq!(Excerpt::read(&path).build(), Some(expected));
 }

@@ -49,6 +49,9 @@ seeds, repeats and durations.
 - **not yet run**: the command measures it, and the committed results do not have it yet.
 - **not reproduced**: nothing here measures it, and the row says why.
 
+Not all kept results are of the program of the latest commit, whose values and digests may differ; where the build is not kept, the history of the
+file in `docs/results` says since when it is there ([what to compare](artifact.md#which-build-made-a-kept-result)).
+
 Settings that papers give (links, sizes, parameters) are not results, and are not listed.
 ";
 
@@ -107,8 +110,8 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
         }
         if !runs.is_empty() {
             text += "\nRuns:\n\n";
-            text += &line(["command", "seed", "backend", "took", "digest"].into_iter());
-            text += &line(["---"; 5].into_iter());
+            text += &line(["command", "seed", "backend", "took", "build", "digest"].into_iter());
+            text += &line(["---"; 6].into_iter());
             for (id, excerpt) in runs {
                 let took = excerpt.wall_s.map(|seconds| format!("{seconds} s"));
                 let cells = [
@@ -116,6 +119,7 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
                     excerpt.seed.to_string(),
                     excerpt.backend.clone(),
                     took.unwrap_or_else(|| "not kept".to_owned()),
+                    excerpt.build().unwrap_or_else(|| "not kept".to_owned()),
                     format!("`{}`", &excerpt.digest[..12.min(excerpt.digest.len())]),
                 ];
                 text += &line(cells.iter().map(String::as_str));
