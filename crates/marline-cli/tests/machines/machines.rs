@@ -67,7 +67,8 @@ impl Machines {
             running: Vec::new(),
         };
         for id in IDS {
-            machines.write(id, 0);
+            machines.write_content(id);
+            machines.write_config(id, 0);
             let child = machines.serve(network, id);
             machines.running.push(Machine { id, child });
         }
@@ -79,13 +80,17 @@ impl Machines {
         self.directory.path().join(id.to_string())
     }
 
-    /// Writes the files of a machine, with the configuration of connection IDs that has this number.
-    fn write(&self, id: u8, config: usize) {
-        let (home, address) = (self.home(id), machine_address(id));
-        let www = home.join("www");
+    /// Writes the files that a machine serves; not while it does.
+    fn write_content(&self, id: u8) {
+        let www = self.home(id).join("www");
         fs::create_dir_all(&www).unwrap();
         fs::write(www.join("id"), [id]).unwrap();
         fs::write(www.join("large"), large()).unwrap();
+    }
+
+    /// Writes the settings of a machine, with the configuration of connection IDs that has this number.
+    fn write_config(&self, id: u8, config: usize) {
+        let (home, address) = (self.home(id), machine_address(id));
         let key_file = match self.run.is_encrypted {
             true => format!("../key{config}"),
             false => "none".to_owned(),
@@ -139,7 +144,7 @@ impl Machines {
     /// Has all machines use the second configuration of connection IDs.
     pub(crate) fn reconfigure(&self) {
         for machine in &self.running {
-            self.write(machine.id, 1);
+            self.write_config(machine.id, 1);
             machine.signal("HUP");
         }
     }
