@@ -91,6 +91,14 @@ pub enum SiteError {
         /// The status.
         status: u16,
     },
+    /// A text with a status whose responses have none.
+    #[error("{place} has a text and the status {status}, whose responses have no content")]
+    NoContent {
+        /// The site or the route.
+        place: String,
+        /// The status.
+        status: u16,
+    },
     /// A part of a path that no path has.
     #[error("{place} has {{rest}} in `{key}`, but no `path` of it has a *")]
     NoRest {
@@ -154,7 +162,7 @@ impl SiteError {
             Self::ErrorPage { .. } => "error_pages",
             Self::TwoHandlers { second, .. } => second,
             Self::Needs { key, .. } | Self::NoRest { key, .. } => key,
-            Self::NoRedirect { .. } | Self::NoTarget { .. } => "status",
+            Self::NoRedirect { .. } | Self::NoTarget { .. } | Self::NoContent { .. } => "status",
             Self::SameName { .. } => "names",
             Self::UpstreamTls { .. } => "proxy",
             Self::BasicAuth(_) => "basic_auth",

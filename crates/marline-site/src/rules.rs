@@ -101,6 +101,13 @@ impl Compiled {
                 None | Some(Handler::Fixed) if (300..400).contains(&status) => {
                     return Err(SiteError::NoTarget { place, status });
                 }
+                // RFC 9110, sections 15.3.5 and 15.3.6.
+                Some(Handler::Fixed)
+                    if matches!(status, 204 | 205)
+                        && rules.respond.as_ref().is_some_and(|text| !text.is_empty()) =>
+                {
+                    return Err(SiteError::NoContent { place, status });
+                }
                 _ => {}
             }
         }

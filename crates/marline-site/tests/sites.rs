@@ -383,6 +383,10 @@ async fn a_site_that_makes_no_sense_is_refused() {
             "the status 301 of a redirect, which needs `redirect`",
         ),
         (
+            vec![("respond", "x".into()), ("status", RawValue::Integer(205))],
+            "the status 205, whose responses have no content",
+        ),
+        (
             vec![("redirect", "/new/{rest}".into())],
             "has {rest} in `redirect`, but no `path` of it has a *",
         ),

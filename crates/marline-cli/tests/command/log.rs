@@ -1,6 +1,8 @@
 //! `--log`.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use tempfile::TempDir;
 
@@ -69,4 +71,28 @@ fn a_level_that_does_not_exist_is_refused() {
         2,
         &["site.toml:2", "loud", "debug"],
     );
+}
+
+#[test]
+fn a_balancer_without_a_header_of_the_proxy_protocol_is_in_the_error_log() {
+    let root = site();
+    let place = TempDir::new().unwrap();
+    let config = place.path().join("site.toml");
+    let settings = format!(
+        "dir = '{}'\ntrusted_proxies = ['127.0.0.0/8']\nproxy_protocol = true\nerror_log = 'errors'\nerror_log_level = 'information'\n",
+        text(root.path())
+    );
+    fs::write(&config, settings).unwrap();
+    let server = Server::start(&["--config", text(&config)]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(&[b'7'; 200]).unwrap();
+    // The server closes the connection, or resets it with what it has not read.
+    let _ = stream.read_to_end(&mut Vec::new());
+    // As a balancer's check does.
+    drop(TcpStream::connect(&server.address).unwrap());
+    assert_eq!(server.terminate().0, 0);
+    let log = fs::read_to_string(place.path().join("errors")).unwrap();
+    let about: Vec<_> = log.lines().filter(|line| line.contains("PROXY")).collect();
+    let expected = "no header of the PROXY protocol can be read from 127.0.0.1";
+    assert!(about.len() == 1 && about[0].contains(expected), "{log}");
 }

@@ -60,6 +60,8 @@ impl Subject {
 pub enum Frequent {
     /// A handshake over TCP fails.
     TlsHandshake,
+    /// A balancer's header of the PROXY protocol cannot be read.
+    ProxyHeader,
     /// A handshake over UDP fails.
     QuicHandshake,
     /// There are too many connections.
@@ -75,8 +77,9 @@ pub enum Frequent {
 }
 
 impl Frequent {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::TlsHandshake,
+        Self::ProxyHeader,
         Self::QuicHandshake,
         Self::Connections,
         Self::Buffers,
@@ -88,6 +91,7 @@ impl Frequent {
     fn subject(self) -> Subject {
         match self {
             Self::TlsHandshake => Subject::Tls,
+            Self::ProxyHeader => Subject::Server,
             Self::QuicHandshake => Subject::Quic,
             Self::Connections | Self::Buffers | Self::Files => Subject::Limits,
             Self::Upstream => Subject::Upstream,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, SEC_WEBSOCKET_KEY, TE,
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, SEC_WEBSOCKET_KEY, TE,
     TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::PathAndQuery;
@@ -521,6 +521,8 @@ impl Proxy {
             None => None,
         };
         fields::remove_hop_by_hop(&mut parts.headers);
+        // It refers to the application's address, not to that of this server, which adds a field of its own.
+        parts.headers.remove(ALT_SVC);
         let passed = fields::add_via(&mut parts.headers, parts.version);
         passed.map_err(|_| Failure::ProxyLoop)?;
         let is_new = parts.version >= Version::HTTP_2;

@@ -12,6 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::limits;
+use crate::log::Level;
+use crate::log::messages::{self, Frequent};
 use crate::server::Context;
 use crate::server::accept::Accepted;
 
@@ -46,9 +48,17 @@ impl Announced {
         }
         let wait = current.limits.handshake_timeout;
         self.0.spawn(async move {
-            let client = timeout(wait, announced(&mut stream, client)).await;
-            let client = client.ok()?.ok()?;
-            Some(Accepted { stream, client })
+            let reason = match timeout(wait, announced(&mut stream, client)).await {
+                Ok(Ok(client)) => return Some(Accepted { stream, client }),
+                // Balancers connect to see whether a server does.
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return None,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "it takes too long".to_owned(),
+            };
+            messages::emit_frequent(Level::Information, Frequent::ProxyHeader, || {
+                format!("no header of the PROXY protocol can be read from {client}: {reason}")
+            });
+            None
         });
         None
     }

@@ -55,6 +55,23 @@ async fn headers_have_the_same_number_of_fields_in_every_version_and_direction()
     }
 }
 
+/// Clients of HTTP/3 get no field of the server's own, which would replace it.
+#[tokio::test]
+async fn an_application_announces_no_other_services_of_its_address() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nAlt-Svc: h3=\":1\"\r\n\r\nhello";
+    let application = Application::that_sends(answer, Then::Continue).await;
+    let server = proxy(&[application.url()]).await;
+    for version in VERSIONS {
+        let response = request(&server, version, Method::GET, &[], Body::empty());
+        let response = response.await.unwrap();
+        let announced = response.headers().get("alt-svc");
+        assert!(
+            announced.is_none_or(|field| field != "h3=\":1\""),
+            "{version:?}"
+        );
+    }
+}
+
 /// RFC 9113, section 8.2.3; RFC 9114, section 4.2.1.
 #[tokio::test]
 async fn cookies_reach_an_application_in_one_field() {
