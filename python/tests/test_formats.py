@@ -281,7 +281,9 @@ def test_json_of_zeek_is_read_with_the_logs_beside_it(tmp_path: Path) -> None:
     assert [row[2:] for row in zeek(tmp_path / "conn.log")] == [row[2:] for row in ZEEK_FLOWS]
     assert zeek(tmp_path / "conn.log")[0][0] == pytest.approx(1795000000.1)
     # As `JSON::TS_MILLIS` does.
-    (tmp_path / "conn.log").write_bytes(lines([{**row, "ts": int(row["ts"] * 1000)} for row in CONN]))
+    (tmp_path / "conn.log").write_bytes(
+        lines([{**row, "ts": int(time * 1000)} for row, (time, *_) in zip(CONN, ZEEK_FLOWS, strict=True)])
+    )
     assert [row[0] for row in zeek(tmp_path / "conn.log")] == [pytest.approx(row[0]) for row in ZEEK_FLOWS]
     (tmp_path / "conn.log").unlink()
     (tmp_path / "conn.log.gz").write_bytes(gzip.compress(lines(CONN)))
