@@ -55,6 +55,9 @@ file in `docs/results` says since when it is there ([what to compare](artifact.m
 Settings that papers give (links, sizes, parameters) are not results, and are not listed.
 ";
 
+/// The remark on results without intervals, by which nothing is decided.
+const NO_INTERVAL: &str = "no interval is kept yet";
+
 /// The text of the page.
 pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> String {
     let rows: Vec<_> = numbers
@@ -211,18 +214,14 @@ impl<'a> Row<'a> {
         if claim.needed != claim.of {
             self.shown += &format!(", {} needed", claim.needed);
         }
-        let is_met = claim.met >= claim.needed;
         self.verdict = match claim.verdict {
             Some(run::Verdict::Holds) => Verdict::Held,
             Some(run::Verdict::DoesNotHold) => Verdict::NotHeld,
             Some(run::Verdict::Undecided | run::Verdict::NotKnown) => Verdict::Undecided,
-            // No intervals are kept.
             None => {
                 self.shown += ", by value";
-                match is_met {
-                    true => Verdict::Held,
-                    false => Verdict::NotHeld,
-                }
+                self.remarks.push(NO_INTERVAL.to_owned());
+                Verdict::Undecided
             }
         };
     }
@@ -276,7 +275,7 @@ impl<'a> Row<'a> {
             .map(|one| verdict(entry.rule, entry.tolerance, published, one.interval));
         self.verdict = over(&each.collect::<Vec<_>>());
         if found.measured.iter().any(|one| one.interval.is_none()) {
-            self.remarks.push("no interval is kept yet".to_owned());
+            self.remarks.push(NO_INTERVAL.to_owned());
         }
     }
 
