@@ -1,52 +1,14 @@
 //! A client that moves to a socket from which a server cannot be reached at first.
 
-use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use marline::proto::Transmit;
-use marline::runtime::{RecvMeta, UdpSocket};
 use marline::{Connection, Endpoint, Runtime, TransportConfig};
 use marline_sim::identity::Identity;
 
-use crate::setup::{Network, WIFI, client_config, run, server_config};
-
-/// A socket whose datagrams to one address are lost while it is blocked.
-#[derive(Debug)]
-struct Blocked {
-    socket: Arc<dyn UdpSocket>,
-    to: SocketAddr,
-    is_blocked: AtomicBool,
-}
-
-impl UdpSocket for Blocked {
-    fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
-        if transmit.tuple.remote == self.to && self.is_blocked.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        self.socket.try_send(transmit, payload)
-    }
-
-    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_send_ready(cx)
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        self.socket.poll_recv(cx, buffers, meta)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-}
+use crate::setup::{Filtered, Network, WIFI, client_config, run, server_config};
 
 /// Sends a message to the server and back.
 async fn echo(ours: &Connection, theirs: &Connection) {
@@ -87,15 +49,23 @@ fn a_connection_that_cannot_be_reached_from_the_next_socket_at_first_goes_on_fro
         ours.confirmed().await.unwrap();
         others_ours.confirmed().await.unwrap();
 
-        let next = Arc::new(Blocked {
+        let is_blocked = Arc::new(AtomicBool::new(true));
+        let next = Arc::new(Filtered {
             socket: network.client.bind((WIFI, 5000).into()).unwrap(),
-            to: network.server.at(4433),
-            is_blocked: AtomicBool::new(true),
+            // Datagrams to the far server are lost.
+            send: {
+                let (is_blocked, far) = (Arc::clone(&is_blocked), network.server.at(4433));
+                move |transmit: &Transmit, _: &[u8]| {
+                    let is_lost =
+                        transmit.tuple.remote == far && is_blocked.load(Ordering::Relaxed);
+                    is_lost.then_some(Ok(()))
+                }
+            },
         });
-        client.rebind_to(next.clone()).unwrap();
+        client.rebind_to(next).unwrap();
         echo(&others_ours, &others_theirs).await;
         network.client.sleep(Duration::from_secs(10)).await;
-        next.is_blocked.store(false, Ordering::Relaxed);
+        is_blocked.store(false, Ordering::Relaxed);
         echo(&ours, &theirs).await;
         assert_eq!(theirs.remote_address(), client.local_addr());
     });

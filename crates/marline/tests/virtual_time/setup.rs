@@ -1,9 +1,14 @@
 //! The networks and endpoints of these tests.
 
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use marline::proto::Transmit;
+use marline::runtime::{RecvMeta, UdpSocket};
 use marline::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use marline_sim::identity::identity;
 use marline_sim::{Host, SimBuilder, SimLink};
@@ -71,6 +76,47 @@ pub(crate) fn run<T>(test: impl AsyncFnOnce(&Network) -> T) -> T {
     };
     assert_eq!(network.client.addresses(), [WIFI, LTE]);
     sim.run(test(&network), LIMIT).unwrap()
+}
+
+/// A socket that asks `send` what becomes of datagrams: `None` if they are sent.
+pub(crate) struct Filtered<F> {
+    pub(crate) socket: Arc<dyn UdpSocket>,
+    pub(crate) send: F,
+}
+
+impl<F> fmt::Debug for Filtered<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filtered").finish_non_exhaustive()
+    }
+}
+
+impl<F> UdpSocket for Filtered<F>
+where
+    F: Fn(&Transmit, &[u8]) -> Option<io::Result<()>> + Send + Sync,
+{
+    fn try_send(&self, transmit: &Transmit, payload: &[u8]) -> io::Result<()> {
+        match (self.send)(transmit, payload) {
+            Some(outcome) => outcome,
+            None => self.socket.try_send(transmit, payload),
+        }
+    }
+
+    fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_send_ready(cx)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.socket.poll_recv(cx, buffers, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
 }
 
 pub(crate) fn server_config(transport: TransportConfig) -> ServerConfig {
