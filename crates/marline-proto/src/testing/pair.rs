@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::TestIdentity;
@@ -24,9 +24,6 @@ pub const SERVER_NAME: &str = "server.test";
 
 /// The application protocol of both ends of a [`Pair`].
 pub const ALPN: &[u8] = b"test";
-
-/// The certificate of servers without further names, and its key: signing a new one takes longer than most tests of a pair.
-static IDENTITY: LazyLock<TestIdentity> = LazyLock::new(|| TestIdentity::new(&[SERVER_NAME]));
 
 /// One endpoint with its connections.
 pub struct Node {
@@ -278,14 +275,13 @@ impl Pair {
     ///
     /// Never: the test certificate fits.
     pub fn with(config: PairConfig) -> Self {
-        let long;
-        let identity = match config.further_names {
-            0 => &*IDENTITY,
-            further => {
-                long = with_further_names(further);
-                &long
-            }
-        };
+        let further: Vec<String> = (0..config.further_names)
+            .map(|n| format!("number-{n:05}.{SERVER_NAME}"))
+            .collect();
+        let names: Vec<&str> = std::iter::once(SERVER_NAME)
+            .chain(further.iter().map(String::as_str))
+            .collect();
+        let identity = TestIdentity::new(&names);
         let mut server_tls = identity.server(&[ALPN], config.cipher);
         server_tls.max_early_data_size = if config.zero_rtt { u32::MAX } else { 0 };
         let mut client_tls = identity.client(&[ALPN], None);
@@ -529,18 +525,6 @@ fn report_resumed(
             connection.report_resumed(now);
         }
     }
-}
-
-fn with_further_names(count: usize) -> TestIdentity {
-    let further: Vec<String> = (0..count)
-        .map(|n| format!("number-{n:05}.{SERVER_NAME}"))
-        .collect();
-    let further = further.iter().map(String::as_str);
-    TestIdentity::new(
-        &std::iter::once(SERVER_NAME)
-            .chain(further)
-            .collect::<Vec<_>>(),
-    )
 }
 
 fn quic_tls(tls: &rustls::ServerConfig) -> TlsServerConfig {
