@@ -118,8 +118,8 @@ impl Template {
         filled
     }
 
-    /// The target of a redirect for a request, at the host that the template names: `//` and `\\`, which browsers take for it, begin the
-    /// name of another host, and are part of none that a request brings.
+    /// The target of a redirect for a request. Slashes that a request adds at the beginning are left out, and backslashes, which
+    /// browsers take for them: `//` begins the name of a host, which the template alone decides.
     pub(crate) fn fill_location(&self, parts: Parts<'_>) -> String {
         let is_slash = |c: char| matches!(c, '/' | '\\');
         let own = match self.pieces.first() {

@@ -104,7 +104,7 @@ struct Usage {
     bytes: BTreeMap<String, u64>,
 }
 
-/// What a network with a cap has carried this month.
+/// The usage of a network with a cap this month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used<'a> {
     /// The network.
@@ -249,7 +249,7 @@ impl Caps {
         Ok(())
     }
 
-    /// What the networks have carried this month.
+    /// The usage of each network this month.
     pub(crate) fn used(&self) -> Vec<Used<'_>> {
         self.capped.iter().map(Capped::used).collect()
     }

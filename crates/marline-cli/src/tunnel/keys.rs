@@ -189,7 +189,7 @@ pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
     })
 }
 
-/// What `--config` of a verb makes of its arguments, for tests.
+/// Checks of how `--config` completes the arguments of a verb.
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;

@@ -255,7 +255,7 @@ fn report(report: &Report<'_>) {
     }
 }
 
-/// What a network with a cap has carried, as `wwan0: 1.2 of 5 GB this month`.
+/// The usage of a network with a cap, as `wwan0: 1.2 of 5 GB this month`.
 fn usage(used: Used<'_>) -> String {
     let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
     let unit = units.into_iter().find(|(unit, _)| used.cap >= *unit);

@@ -81,11 +81,10 @@ impl Connection {
     /// MTU of the interface (EMSGSIZE): the search continues below that size at once, instead of after losses.
     pub fn on_datagram_refused(&mut self, now: Instant, tuple: FourTuple, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
-        let mut slots = self.paths.slots();
-        let Some(at) = slots.find(|&at| self.paths[at].tuples.active.addresses == tuple) else {
+        let is_between = |at: &Slot| self.paths[*at].tuples.active.addresses == tuple;
+        let Some(at) = self.paths.slots().find(is_between) else {
             return;
         };
-        drop(slots);
         let path = &mut self.paths[at];
         if path.tuples.active.mtu.on_refused(size) {
             path.recovery.on_mtu(path.tuples.active.mtu.current());

@@ -88,9 +88,9 @@ pub enum Report<'a> {
     },
     /// These networks are used from now on.
     Networks(&'a [String]),
-    /// What the networks with a cap have carried this month: at the start, when a cap is spent, and when a month begins.
+    /// The usage of the networks with a cap this month: at the start, when a cap is spent, and when a month begins.
     Used(&'a [Used<'a>]),
-    /// What the networks with a cap have carried cannot be written.
+    /// The usage of the networks with a cap cannot be written.
     NotKept(&'a CapsError),
     /// Connections of TCP are carried as packets, though the server offers streams.
     NotSplit(&'a LocalError),

@@ -354,7 +354,7 @@ fn equal_variants(
     }
 }
 
-/// What docs/verdicts.md promises of equal variants.
+/// The promise of docs/verdicts.md about equal variants.
 #[test]
 fn chance_decides_as_rarely_as_the_page_on_verdicts_says() {
     const TRIALS: u64 = 1000;
