@@ -337,15 +337,13 @@ impl QuicClient {
         error: marline::ConnectionError,
     ) -> ClientError {
         let host = origin.host.clone();
-        // The peer may refuse a certificate as well, by its alert.
-        let problem = match error {
-            marline::ConnectionError::Transport(_) => self.refusals.latest(&host),
-            _ => None,
-        };
         match transport::classify(&error) {
             transport::HandshakeFailure::Certificate => ClientError::Certificate {
+                problem: self
+                    .refusals
+                    .latest(&host)
+                    .unwrap_or(CertificateProblem::Invalid),
                 host,
-                problem: problem.unwrap_or(CertificateProblem::Invalid),
                 cause: error.into(),
             },
             transport::HandshakeFailure::Protocol => ClientError::WrongProtocol {
