@@ -7,10 +7,11 @@
 
 COMMAND is the program, as target/release/marline. Results are in lab-results/ (LAB_RESULTS: elsewhere). Runs that are
 there already are not repeated, so that an interrupted start continues. The kernel in virtual time needs `make kernel`, the
-emulator the rights that `marline lab run --help` names; experiments that cannot run here are skipped, and the end says why.
+emulator the rights that `marline lab run --help` names. The end says which experiments failed, which
+could not run here, and why.
 
-Times are of earlier results on this machine, where there are any: of the same experiment, else by the run of others on
-the same backend.
+Times are of earlier results: of this machine, else of the kept ones in docs/results; experiments that are not timed take
+the median of a run of the others on their backend.
 """
 
 import argparse
@@ -23,6 +24,9 @@ import sys
 import time
 
 RESULTS = pathlib.Path(os.environ.get("LAB_RESULTS", "lab-results"))
+KEPT = pathlib.Path(__file__).parent.parent / "docs/results"
+# Commands that make other results that the documents show.
+OTHERS = ["make flows", "make determinants", "make tunnel"]
 # The fastest experiments come first; experiments in real time need the machine for themselves, and come last.
 ORDER = ["sim", "sim+kernel", "kernel", "sim+emu", "emu+kernel", "emu"]
 
@@ -32,13 +36,19 @@ def runs(experiment):
 
 
 def earlier(experiment):
-    """Seconds for a run of the experiment, as its results have them; None without."""
+    """Seconds for a run of the experiment, by its results here or by the kept ones; None without."""
     try:
         results = json.loads((directory(experiment) / "results.json").read_text())
+        done = sum(cell["runs"] for cell in results["cells"]) - results["resumed"]
+        if done > 0:
+            return results["wall_s"] / done
     except (OSError, ValueError):
+        pass
+    try:
+        kept = json.loads((KEPT / f"{experiment['id']}.json").read_text())
+        return kept["wall_s"] / (runs(experiment) / experiment["repeats"] * kept["repeats"])
+    except (OSError, ValueError, KeyError):
         return None
-    done = sum(cell["runs"] for cell in results["cells"]) - results["resumed"]
-    return results["wall_s"] / done if done > 0 else None
 
 
 def directory(experiment):
@@ -65,7 +75,7 @@ def span(seconds):
 def announce(experiments):
     """Prints what each backend's experiments take."""
     times = {experiment["id"]: earlier(experiment) for experiment in experiments}
-    print("backend      experiments     runs  of which left  time")
+    print("backend      experiments  timed     runs  of which left  time")
     for backend in ORDER:
         here = [experiment for experiment in experiments if experiment["backend"] == backend]
         if not here:
@@ -76,7 +86,7 @@ def announce(experiments):
         is_known = all(seconds is not None for seconds in each)
         total = sum(seconds * left(one) for seconds, one in zip(each, here)) if is_known else None
         counts = sum(map(runs, here)), sum(map(left, here))
-        print(f"{backend:12} {len(here):11} {counts[0]:8} {counts[1]:14}  {span(total)}")
+        print(f"{backend:12} {len(here):11} {len(known):6} {counts[0]:8} {counts[1]:14}  {span(total)}")
     print(flush=True)
 
 
@@ -110,8 +120,12 @@ def main():
     if options.list:
         return 0
     failed = {one["id"]: reason for one in experiments if (reason := run(options.command, one))}
-    for name, reason in failed.items():
-        print(f"skipped: {name}: {reason}")
+    for one in experiments:
+        if reason := failed.get(one["id"]):
+            word = "failed" if left(one) < runs(one) else "not run"
+            print(f"{word}: {one['id']}: {reason}")
+    if not options.only:
+        print(f"not among these: {', '.join(OTHERS)}")
     return 1 if failed else 0
 
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use marline_lab::run::{self, ComparisonResult, Options, Results};
+use marline_lab::link::Seed;
+use marline_lab::run::{self, ComparisonResult, Options, Results, StoredRuns};
 use marline_lab::scenario::{Experiment, Job, Outcome, Value};
-use marline_lab::stats::Statistic;
+use marline_lab::stats::{self, Statistic};
 use serde::{Deserialize, Serialize};
 
 /// A parameter with more values than these places points in a space, and selects none.
@@ -135,8 +136,10 @@ fn key(metric: &str, statistic: Statistic) -> String {
 }
 
 impl Excerpt {
-    /// The part of `results` that is `wanted`.
-    pub(crate) fn of(results: &Results, wanted: &Wanted) -> Self {
+    /// The part of the results in `directory` that is `wanted`.
+    pub(crate) fn take(directory: &Path, wanted: &Wanted) -> Self {
+        let results = &Results::read(directory).unwrap();
+        let runs = run::read(directory).unwrap();
         let mut points: Vec<&BTreeMap<String, Value>> = Vec::new();
         for cell in &results.cells {
             if points.last() != Some(&&cell.parameters) {
@@ -182,7 +185,9 @@ impl Excerpt {
         });
         let published = improvements.chain(measures).collect();
         let intervals = wanted.intervals.iter().map(|measure| {
-            let at = points.iter().map(|point| interval(results, measure, point));
+            let at = points
+                .iter()
+                .map(|point| interval(results, &runs, measure, point));
             (measure.to_string(), at.collect::<Vec<_>>())
         });
         let intervals = intervals.collect();
@@ -226,10 +231,12 @@ impl Excerpt {
         }
     }
 
-    /// The build that made it, as `0.1.0, 1a2b3c4`.
+    /// The build that made it, as `0.1.0, 1a2b3c4`, with at most 12 digits of the commit.
     pub(crate) fn build(&self) -> Option<String> {
-        let known = [&self.version, &self.commit].into_iter().flatten();
-        let known: Vec<_> = known.map(String::as_str).collect();
+        let commit = self.commit.as_deref();
+        let commit = commit.map(|commit| commit.get(..12).unwrap_or(commit));
+        let known = [self.version.as_deref(), commit].into_iter().flatten();
+        let known: Vec<_> = known.collect();
         (!known.is_empty()).then(|| known.join(", "))
     }
 
@@ -376,9 +383,10 @@ impl Excerpt {
     }
 }
 
-/// The 95 % interval of a median or a mean at `point`.
+/// The 95 % interval of a statistic at `point`. Extremes have none, and few values give none to rely on.
 fn interval(
     results: &Results,
+    runs: &StoredRuns,
     measure: &Measure,
     point: &BTreeMap<String, Value>,
 ) -> Option<[f64; 2]> {
@@ -388,7 +396,17 @@ fn interval(
     let ends = match measure.statistic {
         Statistic::Median => summary.ci95?,
         Statistic::Mean => interval_of_mean(summary.mean?, summary.std?, summary.n)?,
-        _ => return None,
+        statistic if summary.n < statistic.fewest_pairs() => return None,
+        statistic => {
+            let of_cell = runs.records.iter().filter(|record| {
+                record.variant == measure.variant && runs.plan.points[record.point] == *point
+            });
+            let values: Vec<_> = of_cell
+                .filter_map(|record| record.observed(&measure.metric))
+                .collect();
+            let seed = Seed::new(runs.plan.seed).of(&measure.to_string());
+            stats::interval(&values, statistic, runs.plan.resamples, seed)?
+        }
     };
     // The rounding error is below the precision of all tables.
     ends.map(|end| format!("{end:.5e}").parse().ok())
@@ -472,25 +490,68 @@ fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap()
 }
 
-#[test]
-fn an_excerpt_names_the_build_that_made_it() {
-    let text = "title = 'x'\nlink = 'lte-a'\nworkload.objects = '1MB'\nrepeats = 2\n";
+/// The excerpt of 40 runs whose metric is 1 to 40, through a file.
+fn excerpt_of_forty(wanted: &Wanted) -> Excerpt {
+    let text =
+        "title = 'x'\nlink = 'lte-a'\nworkload.objects = '1MB'\nrepeats = 40\n[variant.one]\n";
     let experiment = Experiment::parse(text, "x.toml", &[]).unwrap();
-    let backend = |_: &Job| {
+    let backend = |job: &Job| {
         Ok(Outcome {
-            metrics: BTreeMap::from([("completion_s".to_owned(), 1.0)]),
+            metrics: BTreeMap::from([("completion_s".to_owned(), f64::from(job.repeat + 1))]),
             ..Outcome::default()
         })
     };
+    let directory = tempfile::tempdir().unwrap();
     let options = Options {
         commit: Some("1a2b3c4"),
+        out: Some(directory.path().to_owned()),
         ..Options::default()
     };
-    let finished = run::run(&experiment, &backend, &options, &mut |_| {}).unwrap();
-    let excerpt = Excerpt::of(&finished.results.unwrap(), &Wanted::default());
-    let directory = tempfile::tempdir().unwrap();
+    run::run(&experiment, &backend, &options, &mut |_| {}).unwrap();
     let path = directory.path().join("x.json");
-    excerpt.write(&path);
+    Excerpt::take(directory.path(), wanted).write(&path);
+    Excerpt::read(&path)
+}
+
+#[test]
+fn an_excerpt_names_the_build_that_made_it() {
     let expected = format!("{}, 1a2b3c4", env!("CARGO_PKG_VERSION"));
-    assert_eq!(Excerpt::read(&path).build(), Some(expected));
+    assert_eq!(excerpt_of_forty(&Wanted::default()).build(), Some(expected));
+}
+
+#[test]
+fn an_excerpt_keeps_intervals_of_all_statistics_but_extremes() {
+    for statistic in [
+        Statistic::Median,
+        Statistic::Mean,
+        Statistic::P95,
+        Statistic::Std,
+        Statistic::Cov,
+        Statistic::Min,
+        Statistic::Max,
+    ] {
+        let measure = Measure {
+            variant: "one".to_owned(),
+            metric: "completion_s".to_owned(),
+            statistic,
+        };
+        let wanted = Wanted {
+            variants: BTreeSet::from([measure.variant.clone()]),
+            metrics: BTreeSet::from([(measure.metric.clone(), statistic)]),
+            intervals: BTreeSet::from([measure.clone()]),
+            ..Wanted::default()
+        };
+        let excerpt = excerpt_of_forty(&wanted);
+        let value = excerpt.value(&measure.variant, &measure.metric, statistic, 0);
+        let interval = excerpt.intervals[&measure.to_string()][0];
+        if matches!(statistic, Statistic::Min | Statistic::Max) {
+            assert_eq!(interval, None, "{statistic}");
+        } else {
+            let [low, high] = interval.unwrap();
+            assert!(
+                low < value && value < high,
+                "{statistic}: {low} {value} {high}"
+            );
+        }
+    }
 }

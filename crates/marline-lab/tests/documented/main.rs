@@ -43,6 +43,7 @@ mod excerpt;
 mod page;
 mod prose;
 mod published;
+mod runs;
 mod table;
 mod worst;
 
@@ -50,7 +51,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use marline_lab::run::Results;
 use marline_lab::scenario::Experiment;
 
 use excerpt::{Excerpt, Wanted};
@@ -135,8 +135,7 @@ fn take_over(wanted: &BTreeMap<String, Wanted>) {
     for (id, wanted) in wanted {
         let directory = results.join(id.replace('/', "-"));
         if directory.join("results.json").exists() {
-            let excerpt = Excerpt::of(&Results::read(&directory).unwrap(), wanted);
-            excerpt.write(&excerpt_path(id));
+            Excerpt::take(&directory, wanted).write(&excerpt_path(id));
         }
     }
 }

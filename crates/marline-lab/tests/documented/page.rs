@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::cited;
 use super::excerpt::{Excerpt, Wanted};
 use super::published::Choices;
+use super::runs;
 use super::table::{Single, Table, verdicts};
 use super::worst::Worst;
 
@@ -152,6 +153,11 @@ impl Page {
         pieces.collect()
     }
 
+    /// Whether it is about results alone, and ends with the runs that it shows.
+    fn is_of_results(&self) -> bool {
+        self.path.to_string_lossy().ends_with("-results.md")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -175,7 +181,15 @@ impl Page {
             Piece::Text(text) => without_marks(text),
             Piece::Shown(block) => block.text(excerpts),
         });
-        let text: String = pieces.collect();
+        let mut text: String = pieces.collect();
+        let mut shown = BTreeMap::new();
+        self.blocks().for_each(|block| block.add_to(&mut shown));
+        let kept = shown.keys().map(|id| (id.as_str(), &excerpts[id]));
+        let runs: BTreeMap<_, _> = kept.collect();
+        if self.is_of_results() && !runs.is_empty() {
+            text += "\n## Runs\n\n";
+            text += &runs::table(&runs);
+        }
         cited::filled(&text).unwrap_or_else(|error| panic!("{}: {error}", self.path.display()))
     }
 }

@@ -7,6 +7,7 @@ use marline_lab::stats::Statistic;
 
 use super::super::cited;
 use super::super::excerpt::Excerpt;
+use super::super::runs;
 use super::super::table::line;
 use super::index::{Entry, Number};
 use super::ours::{Measured, Ours, ours};
@@ -105,28 +106,14 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
             let rows = rows.iter().filter(|row| row.number.place == place);
             text += &section(place, &rows.copied().collect::<Vec<_>>());
         }
-        let mut runs = BTreeMap::new();
-        for row in rows {
-            if let (Some(id), Some(excerpt)) = (&row.number.ours.results, row.excerpt) {
-                runs.insert(id, excerpt);
-            }
-        }
+        let runs = rows.iter().filter_map(|row| {
+            let id = row.number.ours.results.as_deref()?;
+            Some((id, row.excerpt?))
+        });
+        let runs: BTreeMap<_, _> = runs.collect();
         if !runs.is_empty() {
             text += "\nRuns:\n\n";
-            text += &line(["command", "seed", "backend", "took", "build", "digest"].into_iter());
-            text += &line(["---"; 6].into_iter());
-            for (id, excerpt) in runs {
-                let took = excerpt.wall_s.map(|seconds| format!("{seconds} s"));
-                let cells = [
-                    format!("`marline lab run {id} --repeats {}`", excerpt.repeats),
-                    excerpt.seed.to_string(),
-                    excerpt.backend.clone(),
-                    took.unwrap_or_else(|| "not kept".to_owned()),
-                    excerpt.build().unwrap_or_else(|| "not kept".to_owned()),
-                    format!("`{}`", &excerpt.digest[..12.min(excerpt.digest.len())]),
-                ];
-                text += &line(cells.iter().map(String::as_str));
-            }
+            text += &runs::table(&runs);
         }
     }
     cited::filled(&text).unwrap_or_else(|error| panic!("results.md: {error}"))
