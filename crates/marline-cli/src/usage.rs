@@ -119,6 +119,34 @@ fn unknown_flag(error: &clap::Error, called: &str) -> Option<String> {
     (suggested == RISKY).then(|| format!("there is no {flag}"))
 }
 
+/// A message that `command` has no flag `name`, which is without its dashes, and which ones are nearest.
+fn no_flag(command: &Command, name: &str) -> String {
+    let flags = command.get_arguments().filter(|one| !one.is_hide_set());
+    let flags = flags.filter_map(|one| one.get_long());
+    let flags: Vec<_> = flags
+        .map(|name| format!("--{name}"))
+        .filter(|name| name != RISKY)
+        .collect();
+    let advice = settings::advice(&format!("--{name}"), flags.iter().map(String::as_str));
+    format!("there is no --{}; {advice}", settings::quote(name))
+}
+
+/// A message about the long flag `written` of `get`, if there is none of that name.
+pub(crate) fn unknown_flag_of_get(get: &Command, written: &str) -> Option<String> {
+    let name = written.strip_prefix("--")?;
+    let is_it = |one: &clap::Arg| {
+        let others = one.get_all_aliases().unwrap_or_default();
+        one.get_long() == Some(name) || others.contains(&name)
+    };
+    if get.get_arguments().any(is_it) {
+        return None;
+    }
+    Some(match hints::instead_of(written) {
+        Some(instead) => format!("there is no {written}; {instead}"),
+        None => no_flag(get, name),
+    })
+}
+
 /// A message about an unknown flag or verb of `command`, with the nearest known ones.
 fn unknown_name(error: &clap::Error, command: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
@@ -128,16 +156,7 @@ fn unknown_name(error: &clap::Error, command: &Command) -> Option<String> {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let written = text(ContextKind::InvalidArg)?;
-            let flag = written.strip_prefix("--")?;
-            let flags = command.get_arguments().filter(|one| !one.is_hide_set());
-            let flags = flags.filter_map(|one| one.get_long());
-            let flags: Vec<_> = flags
-                .map(|name| format!("--{name}"))
-                .filter(|name| name != RISKY)
-                .collect();
-            let advice = settings::advice(&format!("--{flag}"), flags.iter().map(String::as_str));
-            let flag = settings::quote(flag);
-            Some(format!("there is no --{flag}; {advice}"))
+            Some(no_flag(command, written.strip_prefix("--")?))
         }
         ErrorKind::InvalidSubcommand => {
             let verb = text(ContextKind::InvalidSubcommand)?;

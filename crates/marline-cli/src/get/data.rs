@@ -81,7 +81,7 @@ const FLAGS: [Flag; 8] = [
         short: None,
         long: "data-json",
         value: "DATA",
-        help: "Send DATA, or @FILE, as JSON by POST. `--json DATA` is the same if DATA begins with {, [, \" or @",
+        help: "Send DATA, or @FILE, as JSON by POST. `--json DATA` is the same if DATA is valid JSON or begins with @",
         is_daily: false,
     },
     Flag {

@@ -4,9 +4,13 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use clap::CommandFactory;
+
+use crate::cli::Cli;
 use crate::failure::{Failure, print_message};
 use crate::get::curl::READ_ERROR;
 use crate::get::file;
+use crate::usage;
 
 /// Files that name each other, at most.
 const MAX_DEPTH: usize = 8;
@@ -86,12 +90,10 @@ fn expanded(arguments: Vec<OsString>, depth: usize) -> Result<Vec<OsString>, Fai
     Ok(expanded)
 }
 
-/// Whether the argument after `--json` is content, and not a URL or a flag: JSON that is an object, an array or a text, or
-/// the name of a file after @.
+/// Whether the argument after `--json` is content, and not a URL or a flag: valid JSON, or the name of a file after @.
 fn is_data(argument: &OsStr) -> bool {
     let text = argument.to_str().unwrap_or_default();
-    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    text.starts_with('@') || text.starts_with(['{', '[', '"']) && is_json()
+    text.starts_with('@') || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// The arguments of a configuration file.
@@ -107,9 +109,15 @@ fn of_file(path: &Path, depth: usize) -> Result<Vec<OsString>, Failure> {
         print_message(&format!("cannot read {shown}: {error}"));
         Failure::Status(READ_ERROR)
     })?;
+    let command = Cli::command();
+    let get = command.find_subcommand("get").unwrap_or(&command);
     let mut arguments = Vec::new();
     for (number, line) in content.lines().enumerate() {
-        let read = arguments_of(line);
+        let read = arguments_of(line).and_then(|read| {
+            let flag = read.first().and_then(|first| first.split('=').next());
+            let unknown = flag.and_then(|flag| usage::unknown_flag_of_get(get, flag));
+            unknown.map_or(Ok(read), Err)
+        });
         let read =
             read.map_err(|reason| Failure::Usage(format!("{shown}:{}: {reason}", number + 1)))?;
         arguments.extend(read.into_iter().map(OsString::from));
@@ -179,6 +187,8 @@ mod tests {
                 &["--data-json", r#"{"a":1}"#][..],
             ),
             (&["--json", "[1]"], &["--data-json", "[1]"]),
+            (&["--json", "5"], &["--data-json", "5"]),
+            (&["--json", "true"], &["--data-json", "true"]),
             (&["--json", "@file"], &["--data-json", "@file"]),
             (&["--json=1"], &["--data-json=1"]),
             (&["--json", "https://h/"], &["--json", "https://h/"]),

@@ -52,7 +52,9 @@ impl Scripted {
                     while let Some(one) = read(&mut reader) {
                         let answer = respond(&one);
                         sender.send(one).unwrap();
-                        if (&stream).write_all(&answer).is_err() || answer.is_empty() {
+                        let is_last = answer.is_empty()
+                            || String::from_utf8_lossy(&answer).contains("connection: close");
+                        if (&stream).write_all(&answer).is_err() || is_last {
                             return;
                         }
                     }
@@ -350,6 +352,34 @@ fn what_may_pass_is_tried_again() {
     );
 }
 
+/// A file starts over; a stream already has the beginning.
+#[test]
+fn content_that_breaks_off_is_repeated_only_where_it_can_be_replaced() {
+    let count = std::sync::atomic::AtomicU32::new(0);
+    let server = Scripted::start(move |_| {
+        match count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 {
+            0 => b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nwh".to_vec(),
+            _ => answer("200 OK", &[], b"whole"),
+        }
+    });
+    let url = server.url("/");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("file");
+    let again = ["get", &url, "--retry", "1", "--retry-all-errors"];
+    let to_file = [&again[..], &["-o", text(&file)]].concat();
+    let output = run(&to_file);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read(&file).unwrap(), b"whole");
+    let to_stream = [&again[..], &["-o", "/dev/stdout"]].concat();
+    for arguments in [&again[..], &to_stream] {
+        let output = run(arguments);
+        assert_eq!(output.stdout, b"wh", "{output:?}");
+        assert_eq!(output.status.code(), Some(18), "{output:?}");
+        // The next is whole.
+        run(&["get", &url]);
+    }
+}
+
 #[test]
 fn content_of_errors_is_written_unless_it_is_not_wanted() {
     let server = Scripted::start(|_| answer("404 Not Found", &["x-own: 1"], b"no such page"));
@@ -415,6 +445,12 @@ fn flags_come_from_files_and_names_from_servers() {
     assert_eq!(fs::read(directory.path().join("given")).unwrap(), b"named");
     assert!(server.next().has("x-own: 1"));
     fails(&["get", "-K", "/none/such"], 26, &["/none/such"]);
+    fs::write(&config, "silent\nmax-tme = 5\n").unwrap();
+    let nearest = format!(
+        "{}:2: there is no --max-tme; did you mean --max-time?",
+        text(&config)
+    );
+    fails(&["get", "-K", text(&config)], 2, &[&nearest]);
 }
 
 #[test]

@@ -73,12 +73,12 @@ pub fn without_user(url: &str) -> WithoutUser {
     }
 }
 
-/// The URL to which a response redirects, made absolute; `None` if it does not.
+/// The URL to which a response redirects, made absolute; `None` if it does not, or names none.
 pub(super) fn location(from: &Uri, status: StatusCode, headers: &HeaderMap) -> Option<String> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let location = headers.get(LOCATION)?;
+    let location = headers.get(LOCATION).filter(|to| !to.is_empty())?;
     let location = String::from_utf8_lossy(location.as_bytes());
     let base = Url::parse(&from.to_string()).ok()?;
     Some(base.join(&location).ok()?.to_string())
@@ -126,7 +126,8 @@ impl Redirects {
                 request.headers_mut().remove(COOKIE);
             }
         }
-        if let Some(credentials) = credentials {
+        // Those of a URL that another server gives are not to be trusted (RFC 9110, section 4.2.4).
+        if let Some(credentials) = credentials.filter(|_| !is_elsewhere || self.trusts_others) {
             request.extensions_mut().insert(credentials);
         }
         if self.refers
@@ -262,7 +263,15 @@ mod tests {
             assert_eq!(credentials.is_some(), keeps, "{url}");
             assert_eq!(next.headers().contains_key(COOKIE), keeps, "{url}");
         }
+        let given = |policy: &Redirects, url| {
+            let next = policy.redirected(request(Method::GET), url, found);
+            let given = Credentials::basic(b"you", b"given");
+            next.unwrap().extensions().get() == Some(&given)
+        };
+        assert!(given(&policy, "https://you:given@a.test/"));
+        assert!(!given(&policy, "https://you:given@b.test/"));
         policy.trusts_others = true;
+        assert!(given(&policy, "https://you:given@b.test/"));
         let next = policy.redirected(request(Method::GET), "https://b.test/", found);
         let next = next.unwrap();
         assert!(next.extensions().get::<Credentials>().is_some());
@@ -285,6 +294,7 @@ mod tests {
             let found = location(&from, StatusCode::FOUND, &headers(value));
             assert_eq!(found.as_deref(), Some(url), "{value}");
         }
+        assert_eq!(location(&from, StatusCode::FOUND, &headers("")), None);
         assert_eq!(location(&from, StatusCode::OK, &headers("/z")), None);
         assert_eq!(
             location(&from, StatusCode::NOT_MODIFIED, &headers("/z")),

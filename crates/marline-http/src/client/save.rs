@@ -70,6 +70,17 @@ enum Out {
     File(Part),
 }
 
+/// Whether content for `destination` is written to a stream: it cannot start over.
+pub(super) fn is_stream(destination: &Destination) -> bool {
+    match destination {
+        Destination::Nowhere | Destination::Counted | Destination::Named { .. } => false,
+        Destination::StandardOutput => true,
+        Destination::File(path) => {
+            matches!(Place::of(path), Ok(Place::StandardOutput | Place::Stream))
+        }
+    }
+}
+
 impl Sink {
     /// As [`open`](Self::open), on a thread that may block; waits until a process reads the destination if it is a named pipe.
     pub(super) async fn open_for_reader(

@@ -178,8 +178,9 @@ pub enum PemProblem {
     },
     /// The certificate is of version 1 of X.509.
     #[error(
-        "the certificate has no extensions (X.509 version 1), and so no name for a server; make it by \
-         `openssl x509 -req -copy_extensions copy ...` of a request with -addext subjectAltName=DNS:HOST"
+        "the certificate is of version 1 of X.509, without extensions; make one of version 3 by `openssl x509 -req \
+         -copy_extensions copy ...` of a request with an extension: -addext subjectAltName=DNS:HOST for a server, \
+         -addext extendedKeyUsage=clientAuth for a client"
     )]
     NoExtensions,
     /// The certificate of the key is not the first.

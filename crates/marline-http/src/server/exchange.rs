@@ -74,6 +74,9 @@ pub(super) async fn respond(
             }
             return record.begin(response);
         }
+        Ok(response) if is_tunnel_refused(&method, &response) => {
+            return record.begin(refusal(context, recorder, asked, Refusal::Method));
+        }
         Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
         Err(reason) => return record.begin(refusal(context, recorder, asked, reason)),
@@ -81,6 +84,14 @@ pub(super) async fn respond(
     let mut response = without_content_where_none_is_allowed(response, &method);
     add_header_fields(context, recorder, asked, &mut response);
     record.begin(response)
+}
+
+/// Whether `response` is a success that is no [`Tunnel`], of a site that knows nothing of CONNECT: its content would be taken
+/// for that of a tunnel (RFC 9110, section 9.3.6).
+fn is_tunnel_refused<B>(method: &Method, response: &Response<B>) -> bool {
+    *method == Method::CONNECT
+        && response.status().is_success()
+        && response.extensions().get::<Tunnel>().is_none()
 }
 
 /// The response of `site` to a well-formed request.

@@ -1,8 +1,13 @@
 //! HTTP/1.1 as written by hand.
 
-use marline_http::server::directory;
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use marline_http::Body;
+use marline_http::server::{Site, directory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tower::service_fn;
 
 use crate::common::{TestServer, directory_of};
 
@@ -69,4 +74,17 @@ async fn requests_have_one_valid_host() {
         let status = status_of(&server, lines).await;
         assert!(status.contains("400"), "{lines:?}: {status}");
     }
+}
+
+/// RFC 9110, section 9.3.6: a success would begin a tunnel.
+#[tokio::test]
+async fn a_site_that_knows_no_tunnels_refuses_connect() {
+    let site = Site::new(service_fn(async |_: Request<Body>| {
+        Ok::<_, Infallible>(Response::new(Body::full("content")))
+    }));
+    let server = TestServer::site(site).await;
+    let status = status_of(&server, &["GET / HTTP/1.1", "Host: a"]).await;
+    assert!(status.contains("200"), "{status}");
+    let status = status_of(&server, &["CONNECT a:443 HTTP/1.1", "Host: a:443"]).await;
+    assert!(status.contains("405"), "{status}");
 }

@@ -12,6 +12,7 @@ use super::{First, Job, Queue};
 use crate::client::layers::{self, FinalUri, ResponseFuture};
 use crate::client::pace::Pace;
 use crate::client::pooled::{Answer, Outgoing};
+use crate::client::save;
 use crate::client::{
     Client, ClientError, Decoding, Download, Exchange, ObjectReport, Origin, Upload, parse_url,
 };
@@ -56,7 +57,10 @@ impl Queue {
                     .last()
                     .is_some_and(|last| object.error.is_some() && retry.covers_status(last.status)),
             };
-            if !passes || !job.may_retry {
+            // What was written to a stream cannot be taken back.
+            let is_written =
+                fetched.is_err() && object.bytes > 0 && save::is_stream(&job.target.destination);
+            if !passes || !job.may_retry || is_written {
                 return fetched;
             }
             attempt += 1;
