@@ -71,7 +71,7 @@ fn signal(child: &Child, name: &str) {
 
 /// Waits until no process is in the namespace; as it has no name, the kernel then removes it with its device.
 fn wait_until_removed(namespace: &str) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if !has_processes(namespace) {
             return;
         }

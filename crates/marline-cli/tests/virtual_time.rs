@@ -156,10 +156,10 @@ fn median(results: &Value, variant: &str, metric: &str) -> f64 {
     median.unwrap_or_else(|| panic!("{metric} of {variant}: {cell}"))
 }
 
-/// Waits for up to 5 s until no process works in a temporary directory of a machine; returns
+/// Waits for up to a minute until no process works in a temporary directory of a machine; returns
 /// whether that was so.
 fn machines_end(directory: &Path) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while machines(directory) > 0 {
         if Instant::now() > deadline {
             return false;

@@ -137,7 +137,7 @@ mod tests {
         TaskSet::new(&RuntimeHandle::new(None).unwrap())
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn results_come_as_tasks_end() {
         let mut tasks = set();
         assert_eq!(tasks.join_next().await, None);

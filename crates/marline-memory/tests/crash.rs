@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use std::{env, thread};
 
@@ -88,12 +89,20 @@ fn a_killed_process_leaves_a_consistent_file_with_all_committed_records() {
     for round in 0..ROUNDS {
         let mut child = start(&path, 2000 * round);
         let out = child.stdout.take().unwrap();
+        let (begun, begins) = channel();
         let reader = thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
             let committed = lines.filter_map(|line| line.rsplit_once("committed ")?.1.parse().ok());
-            committed.last()
+            let tell = |_: &u64| {
+                // Nobody may wait for it.
+                let _ = begun.send(());
+            };
+            committed.inspect(tell).last()
         });
-        // Some rounds end before the file exists, others within a transaction.
+        // Some rounds end before the file exists, others within a transaction after the first.
+        if round % 2 == 1 {
+            begins.recv().unwrap();
+        }
         thread::sleep(Duration::from_micros(round * round * 1300 % 400_000));
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));

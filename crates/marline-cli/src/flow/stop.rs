@@ -1,15 +1,13 @@
 //! Signals that end the export before the packets do, or divide the output.
 
-use std::future::{Future, poll_fn};
 use std::io::{self, Read};
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use crate::server::interrupted;
+use crate::server::{interrupted, once_caught};
 
 /// The user's requests to end, and to divide the output.
 #[derive(Clone, Debug)]
@@ -72,28 +70,20 @@ impl Stop {
 impl Wanted {
     /// Follows the signals until one wants the end. `listens` is dropped once they are received.
     async fn follow(&self, divides: bool, listens: mpsc::Sender<()>) {
-        let mut ended = pin!(interrupted());
-        let mut hang_ups = pin!(hang_ups(|| match divides {
+        let hang_ups = hang_ups(|| match divides {
             true => {
                 self.division.store(true, Relaxed);
                 Poll::Pending
             }
             false => Poll::Ready(()),
-        }));
-        let mut listens = Some(listens);
-        // They listen once they were polled.
-        poll_fn(|context| {
-            let both = [
-                ended.as_mut().poll(context),
-                hang_ups.as_mut().poll(context),
-            ];
-            listens = None;
-            match both {
-                [Poll::Pending, Poll::Pending] => Poll::Pending,
-                _ => Poll::Ready(()),
+        });
+        let either = async {
+            tokio::select! {
+                () = interrupted() => {}
+                () = hang_ups => {}
             }
-        })
-        .await;
+        };
+        once_caught(either, listens).await;
         self.end.store(true, Relaxed);
     }
 }
@@ -118,33 +108,38 @@ async fn hang_ups(_on: impl Fn() -> Poll<()>) {
     std::future::pending::<()>().await;
 }
 
-/// A source whose reads fail once the end was requested, also while they wait for a pipe.
+/// A source whose reads fail once the end was requested, also while they wait for a pipe. What is in a pipe by then is
+/// read.
 #[derive(Debug)]
 pub(super) struct Stoppable<R> {
     source: R,
     stop: Stop,
+    /// Bytes that may still be read after the request, as many as a pipe may hold: whoever writes to it may never end.
+    left: usize,
 }
+
+/// The largest size of a pipe that processes without privileges may set, on Linux by default.
+const MOST_IN_A_PIPE: usize = 1 << 20;
 
 impl<R> Stoppable<R> {
     pub(super) fn new(source: R, stop: &Stop) -> Self {
         Self {
             source,
             stop: stop.clone(),
+            left: MOST_IN_A_PIPE,
         }
     }
 }
 
 #[cfg(unix)]
 impl<R: std::os::fd::AsFd> Stoppable<R> {
-    /// Whether a read returns at once; waits for up to `MOMENT`.
-    fn is_ready(&self) -> io::Result<bool> {
+    /// Whether a read returns at once; waits for that for up to `milliseconds`.
+    fn is_ready(&self, milliseconds: u8) -> io::Result<bool> {
         use nix::errno::Errno;
         use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-        /// Milliseconds between two checks of the flag.
-        const MOMENT: u8 = 100;
         let mut source = [PollFd::new(self.source.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut source, PollTimeout::from(MOMENT)) {
+        match poll(&mut source, PollTimeout::from(milliseconds)) {
             Ok(ready) => Ok(ready > 0),
             Err(Errno::EINTR) => Ok(false),
             Err(error) => Err(error.into()),
@@ -155,12 +150,20 @@ impl<R: std::os::fd::AsFd> Stoppable<R> {
 #[cfg(unix)]
 impl<R: Read + std::os::fd::AsFd> Read for Stoppable<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        /// Milliseconds between two checks of the flag.
+        const MOMENT: u8 = 100;
         while !self.stop.is_asked_for() {
-            if self.is_ready()? {
+            if self.is_ready(MOMENT)? {
                 return self.source.read(buffer);
             }
         }
-        Err(io::Error::other("interrupted"))
+        if self.left == 0 || !self.is_ready(0)? {
+            return Err(io::Error::other("interrupted"));
+        }
+        let most = buffer.len().min(self.left);
+        let read = self.source.read(&mut buffer[..most])?;
+        self.left -= read;
+        Ok(read)
     }
 }
 

@@ -96,6 +96,9 @@ pub(crate) fn status(error: &ClientError) -> u8 {
     if error.is_timeout() {
         return OPERATION_TIMEDOUT;
     }
+    if error.tls_alert().is_some() {
+        return SSL_CONNECT_ERROR;
+    }
     match error {
         ClientError::Url { .. } => URL_MALFORMAT,
         ClientError::Scheme { .. } | ClientError::SchemeNotAllowed { .. } => UNSUPPORTED_PROTOCOL,

@@ -17,13 +17,14 @@ mod verify;
 mod virtual_time;
 mod worst;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::server::{interrupted, once_caught};
 
 /// Test programs and transports on reproducible emulated links
 #[derive(Debug, Args)]
@@ -71,20 +72,22 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A flag that is set when this process gets SIGINT or SIGTERM.
+/// A flag that is set when this process gets SIGINT or SIGTERM, from the return on.
 pub(crate) fn stop_switch() -> Result<Arc<AtomicBool>, Failure> {
     let switch = Arc::new(AtomicBool::new(false));
     let on = Arc::clone(&switch);
+    let (caught, catching) = mpsc::channel();
     let waiting = std::thread::Builder::new().spawn(move || {
         let wait = async move {
-            crate::server::interrupted().await;
+            once_caught(interrupted(), caught).await;
             on.store(true, Ordering::Relaxed);
             Ok(())
         };
         // Without a runtime, Ctrl-C ends the process at once; finished runs are kept in any case.
         let _ = crate::in_runtime(wait);
     });
-    waiting
-        .map(|_| switch)
-        .map_err(|error| Failure::Failed(format!("cannot start: {error}")))
+    waiting.map_err(|error| Failure::Failed(format!("cannot start: {error}")))?;
+    // An error means that the sender was dropped: the signals are caught, or cannot be.
+    let _ = catching.recv();
+    Ok(switch)
 }

@@ -35,7 +35,7 @@ use self::certificates::OpenCertificates;
 pub(crate) use self::logs::{ErrorLog, OUTPUT, ROTATION, ServerLogs, check_rotation};
 pub(crate) use self::manager::ServiceManager;
 use self::pid_file::PidFile;
-pub(crate) use self::signals::Signals;
+pub(crate) use self::signals::{Signals, once_caught};
 pub(crate) use self::state::default_directory as state_directory;
 pub(crate) use self::upgrade::{Origin, Upgrader};
 use crate::config_file::{ConfigFile, FileKeys, LISTEN, QuicLbKeys, WrittenTable};

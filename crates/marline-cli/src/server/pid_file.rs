@@ -80,9 +80,11 @@ fn open(path: &Path) -> Result<File, Failure> {
 }
 
 fn replace(file: &mut File) -> io::Result<()> {
-    file.set_len(0)?;
+    let text = format!("{}\n", process::id());
     file.seek(SeekFrom::Start(0))?;
-    writeln!(file, "{}", process::id())
+    // It is never empty for whoever reads it meanwhile.
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
 }
 
 impl Drop for PidFile {

@@ -1,7 +1,9 @@
 //! The signals that stop a server, have it read its configuration again, or start the program that takes over.
 
+use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
 
 use marline_http::log::{Level, Subject, emit};
 use marline_http::server::Handle;
@@ -189,4 +191,19 @@ fn report(reloaded: Result<(), Failure>, handle: &Handle) -> String {
     let logged = format!("{text}; {}", handle.open());
     emit(level, Subject::Configuration, &logged);
     text
+}
+
+/// Awaits `signals`, such as [`interrupted`](super::interrupted), and drops `caught` once they are caught: with the first poll.
+pub(crate) async fn once_caught<T>(
+    signals: impl Future<Output = T>,
+    caught: mpsc::Sender<()>,
+) -> T {
+    let mut signals = pin!(signals);
+    let mut caught = Some(caught);
+    poll_fn(|context| {
+        let polled = signals.as_mut().poll(context);
+        caught = None;
+        polled
+    })
+    .await
 }

@@ -62,8 +62,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let socket = socket.map_err(|error| {
         Failure::Failed(format!("cannot listen on {}: {error}", arguments.listen))
     })?;
-    let mut terminate = signal(SignalKind::terminate())
-        .map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))?;
+    let caught = |kind| {
+        signal(kind).map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))
+    };
+    let (mut interrupt, mut terminate) = (
+        caught(SignalKind::interrupt())?,
+        caught(SignalKind::terminate())?,
+    );
     let forward = Forward::open(config, socket)
         .await
         .map_err(|error| failure(&error))?;
@@ -77,7 +82,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
             Ok(never) => match never {},
             Err(error) => Err(failure(&error)),
         },
-        _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     }
 }

@@ -295,6 +295,7 @@ fn both_sides_say_why_a_certificate_of_a_client_is_refused() {
             let (output, _) = get(&server, version, "https://a.test/", &all);
             let printed = String::from_utf8(output.stderr).unwrap();
             assert!(printed.contains(words), "HTTP/{version}: {printed}");
+            assert_eq!(output.status.code(), Some(35), "HTTP/{version}: {printed}");
         }
         let (_, log) = server.terminate();
         assert!(log.contains("UnknownIssuer"), "HTTP/{version}: {log}");

@@ -341,9 +341,12 @@ fn a_bundle_splits_large_objects_over_its_connections() {
             assert_eq!(report["bundle"], coordinated);
             let connections = report["connections"].as_array().unwrap();
             assert_eq!(connections.len(), 3);
-            for connection in connections {
-                assert!(connection["bytes_received"].as_u64().unwrap() > 0);
-            }
+            let received = connections
+                .iter()
+                .map(|connection| connection["bytes_received"].as_u64().unwrap());
+            assert!(received.clone().sum::<u64>() >= large.len() as u64);
+            // The others give the range of a connection that does not answer to those that do.
+            assert!(ranges != "equal" || received.min() > Some(0), "{report}");
             let printed = String::from_utf8(output.stderr).unwrap();
             assert_eq!(
                 printed.contains("does not coordinate"),

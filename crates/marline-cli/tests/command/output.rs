@@ -46,15 +46,16 @@ fn log() -> (TempDir, String) {
     (logs, log)
 }
 
+/// A pipe whose reader has gone.
+fn unread() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
 /// Checks that a command with this standard output ends with a line about it.
 fn assert_fails(arguments: &[&str], out: Stdio) {
-    let mut child = marline(arguments)
-        .stdout(out)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
+    let output = marline(arguments).stdout(out).output().unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), UNWRITTEN, "{arguments:?}: {printed}");
     let expected = "marline: cannot write to standard output: ";
@@ -66,7 +67,7 @@ fn assert_fails(arguments: &[&str], out: Stdio) {
 fn what_a_reader_does_not_read_is_a_failure() {
     let (_logs, log) = log();
     for arguments in printing(&log) {
-        assert_fails(&arguments, Stdio::piped());
+        assert_fails(&arguments, unread());
     }
 }
 
@@ -79,7 +80,7 @@ fn content_that_a_reader_does_not_read_is_a_failure() {
     for version in ["3", "2", "1.1"] {
         let get = ["get", &url, "--insecure", "--http", version];
         for more in [&[][..], &[&*url], &["--json"], &["-o", "-"]] {
-            assert_fails(&[&get[..], more].concat(), Stdio::piped());
+            assert_fails(&[&get[..], more].concat(), unread());
         }
     }
 }

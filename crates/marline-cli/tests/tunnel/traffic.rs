@@ -321,6 +321,8 @@ pub(crate) fn transfer(namespace: &Arc<Namespace>, host: &str, half: impl FnOnce
     let connect = || TcpStream::connect(host);
     let mut stream = namespace.inside(connect).unwrap().unwrap();
     stream.set_read_timeout(Some(crate::STEP)).unwrap();
+    // Little of it is in the kernel by the half.
+    rustix::net::sockopt::set_socket_recv_buffer_size(&stream, 64 << 10).unwrap();
     let (mut received, mut hash, mut half) = (0, Sha256::new(), Some(half));
     let mut buffer = vec![0; 50_000];
     loop {

@@ -315,6 +315,15 @@ impl ClientError {
         }
     }
 
+    /// The alert of TLS by which the server refused the connection (RFC 8446, section 6). It may arrive before or after the
+    /// handshake is complete for the client.
+    pub fn tls_alert(&self) -> Option<u8> {
+        match self {
+            Self::Connect { cause, .. } | Self::NoResponse { cause } => alert(&**cause),
+            _ => None,
+        }
+    }
+
     /// Whether its connection ended because its network was down and it could not migrate: a new one uses another.
     pub(super) fn is_network_lost(&self) -> bool {
         let (Self::NoResponse { cause } | Self::Truncated { cause, .. }) = self else {
@@ -329,6 +338,6 @@ impl ClientError {
     /// Whether to repeat the request on a new connection: the server may have closed an idle one at the
     /// same time.
     pub(super) fn is_retriable(&self) -> bool {
-        matches!(self, Self::NoResponse { .. })
+        matches!(self, Self::NoResponse { .. }) && self.tls_alert().is_none()
     }
 }

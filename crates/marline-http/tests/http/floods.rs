@@ -155,7 +155,7 @@ pub(crate) async fn send_until_closed(
         }
     }
     drop(writer);
-    let received = tokio::time::timeout(Duration::from_secs(10), reading);
+    let received = tokio::time::timeout(Duration::from_secs(60), reading);
     Flood {
         sent,
         received: received.await.expect("it ends").unwrap(),

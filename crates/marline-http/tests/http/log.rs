@@ -44,7 +44,7 @@ impl Lines {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(10), written).await;
+        let waited = tokio::time::timeout(Duration::from_secs(60), written).await;
         assert!(waited.is_ok(), "{:?}", read());
         read()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use marline_http::client::{Client, ClientConfig, FetchOptions, HttpVersion, Report, Trust};
 use marline_http::pipes::cba::{CbaConfig, Combine, Creation};
-use marline_http::pipes::{PipePolicy, PipeState, PipesConfig, RrConfig, SignalTrace};
+use marline_http::pipes::{PipePolicy, PipesConfig, RrConfig, SignalTrace};
 
 use tempfile::TempDir;
 
@@ -103,8 +103,8 @@ async fn pipes_that_carry_nothing_close_and_open_again() {
     let second = fetch(&client, &server).await;
     assert_eq!(second.pipes.len(), 2);
     for (earlier, pipe) in first.pipes.iter().zip(&second.pipes) {
-        assert_eq!(pipe.connections.len(), 1, "{pipe:?}");
-        assert_ne!(pipe.connections, earlier.connections);
-        assert_eq!(pipe.state, PipeState::Used);
+        assert!(!pipe.connections.is_empty(), "{pipe:?}");
+        let is_old = |connection| earlier.connections.contains(connection);
+        assert!(!pipe.connections.iter().any(is_old), "{pipe:?}");
     }
 }

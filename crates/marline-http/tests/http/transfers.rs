@@ -323,7 +323,7 @@ async fn responses_in_progress_finish_after_a_shutdown() {
         server.handle.shut_down();
         let content = common::read(response.into_body()).await;
         assert_eq!(content.len(), 20_000, "{version:?}");
-        tokio::time::timeout(Duration::from_secs(5), server.task)
+        tokio::time::timeout(Duration::from_secs(60), server.task)
             .await
             .expect("it stops when everything is sent")
             .unwrap()

@@ -7,6 +7,10 @@ use marline_lab::scenario::{Backend, BackendKind, Experiment, Job, Outcome, RunE
 
 use crate::setup;
 
+/// Payload can take 19.3 Mbit/s of the link. On a busy machine 20.03 was seen without a loss: a sample may be taken after its
+/// time.
+const MOST_MBPS: f64 = 20.5;
+
 /// A job with background TCP flows; `more` is the rest of their table.
 fn job(workload: &str, more: &str) -> Job {
     let text = format!(
@@ -60,7 +64,10 @@ fn tcp_flows_transfer_bytes_and_their_processes_end() {
     let metrics = &outcome.metrics;
     let (own, flow) = (metrics["goodput_mbps"], metrics["background_goodput_mbps"]);
     assert!(flow > 1.0, "{metrics:?}");
-    assert!((13.0..20.0).contains(&(own + 2.0 * flow)), "{metrics:?}");
+    assert!(
+        (13.0..MOST_MBPS).contains(&(own + 2.0 * flow)),
+        "{metrics:?}"
+    );
 }
 
 #[test]
@@ -73,9 +80,7 @@ fn tcp_flows_are_measured_around_visits() {
     let metrics = &outcome.metrics;
     let [before, during, after] =
         ["before", "during", "after"].map(|when| metrics[&format!("background_{when}_mbps")]);
-    // Payload can take 19.3 of 20 Mbit/s. On a busy machine 20.03 was seen without a loss: a sample may be taken after
-    // its time.
-    assert!((10.0..20.5).contains(&before), "{metrics:?}");
+    assert!((10.0..MOST_MBPS).contains(&before), "{metrics:?}");
     assert!(during < before && after > 5.0, "{metrics:?}");
     assert!(metrics["background_during_loss_ratio"] < 0.5, "{metrics:?}");
     assert!(metrics.contains_key("background_missing_bytes"));

@@ -9,13 +9,13 @@ use crate::link::Spec;
 use crate::setup;
 
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if holds() {
             return;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("{what}: not within 5 s");
+    panic!("{what}: not within a minute");
 }
 
 /// The processes of a namespace.

@@ -19,7 +19,7 @@ fn send(pair: &setup::Pair, from: Ipv4Addr, to: Ipv4Addr) -> Ipv4Addr {
     };
     let receiver = bind(pair.server, to);
     receiver
-        .set_read_timeout(Some(Duration::from_secs(5)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     let sender = bind(pair.client, from);
     sender

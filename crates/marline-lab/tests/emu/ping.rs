@@ -14,7 +14,7 @@ use crate::setup;
 fn ping(to: Ipv4Addr, count: u16) -> Vec<Duration> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4)).unwrap();
     socket
-        .set_read_timeout(Some(Duration::from_secs(5)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     socket.connect(&SocketAddr::from((to, 0)).into()).unwrap();
     let mut times = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -172,7 +173,7 @@ fn the_model_drops_the_same_packets_in_real_and_virtual_time() {
     assert_eq!(random, expected);
 }
 
-/// Sends numbered datagrams at a constant rate. Returns the delays of those that arrived, by index.
+/// Sends numbered datagrams at a constant rate, late ones at once. Returns the delays of those that arrived, by index.
 #[expect(clippy::disallowed_methods, reason = "measures real time")]
 fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeMap<usize, Duration> {
     let emulation = &pair.emulation;
@@ -184,25 +185,34 @@ fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeMap<usi
         .inside(client, || UdpSocket::bind(("0.0.0.0", 0)).unwrap())
         .unwrap();
     receiver
-        .set_read_timeout(Some(Duration::from_millis(500)))
+        .set_read_timeout(Some(Duration::from_secs(1)))
         .unwrap();
+    let all_sent = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&all_sent);
     let receiving = thread::spawn(move || {
         let mut received = BTreeMap::new();
         let mut buffer = [0; PAYLOAD];
-        while receiver.recv(&mut buffer).is_ok() {
-            let index = usize::from(u16::from_be_bytes([buffer[0], buffer[1]]));
-            received.insert(index, Instant::now());
+        loop {
+            // Nothing can follow a second of silence that began after the last was sent.
+            let may_end = ends.load(Ordering::Acquire);
+            if receiver.recv(&mut buffer).is_ok() {
+                let index = usize::from(u16::from_be_bytes([buffer[0], buffer[1]]));
+                received.insert(index, Instant::now());
+            } else if may_end {
+                return received;
+            }
         }
-        received
     });
     let mut sent = Vec::new();
+    let start = Instant::now();
     for index in 0..PACKETS {
+        thread::sleep((start + GAP * index as u32).saturating_duration_since(Instant::now()));
         let mut payload = [0; PAYLOAD];
         payload[..2].copy_from_slice(&(index as u16).to_be_bytes());
         sent.push(Instant::now());
         sender.send_to(&payload, to).unwrap();
-        thread::sleep(GAP);
     }
+    all_sent.store(true, Ordering::Release);
     let received = receiving.join().unwrap().into_iter();
     received
         .map(|(index, at)| (index, at.duration_since(sent[index])))

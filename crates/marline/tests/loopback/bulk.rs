@@ -1,9 +1,10 @@
 //! Large transfers and many connections.
 
 use bytes::Bytes;
+use marline::TransportConfig;
 use tokio::task::JoinSet;
 
-use crate::setup::{connect, echo, endpoints, pattern, within_limit};
+use crate::setup::{TIME_LIMIT, connect, echo, endpoints, endpoints_with, pattern, within_limit};
 
 const LEN: usize = 20_000_000;
 
@@ -32,7 +33,11 @@ async fn large_transfers_in_both_directions_arrive_unaltered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_connections_share_an_endpoint() {
-    let (client, server) = endpoints();
+    // They share the processor as well.
+    let (client, server) = endpoints_with(TransportConfig {
+        handshake_timeout: TIME_LIMIT,
+        ..TransportConfig::default()
+    });
     let accepting = server.clone();
     tokio::spawn(async move {
         while let Some(connecting) = accepting.accept().await {

@@ -252,6 +252,7 @@ mod tests {
     use std::future::poll_fn;
     use std::io::Read;
     use std::net::TcpStream as Client;
+    use std::time::Duration;
 
     use tokio::net::TcpListener;
 
@@ -263,7 +264,9 @@ mod tests {
     async fn joining() -> (Outbox, Client) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = Client::connect(listener.local_addr().unwrap()).unwrap();
-        client.set_nonblocking(true).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let progress = Progress::new(&RuntimeHandle::new(None).unwrap(), 1);
         let outbox = Outbox::new(Deliveries::new(Arc::new(progress)));
@@ -290,7 +293,9 @@ mod tests {
             })
             .await;
         }
+        client.set_nonblocking(true).unwrap();
         let nothing = client.read(&mut read).unwrap_err();
+        client.set_nonblocking(false).unwrap();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
         poll_fn(|cx| {
             outbox.poll_send(cx);
