@@ -41,7 +41,7 @@ async fn clients_of_a_killed_server_are_reset_at_once_and_resume_with_0_rtt() {
     let root = site();
     let state = TempDir::new().unwrap();
     let arguments = [text(root.path()), "--state", text(state.path())];
-    let mut server = Server::start(&arguments);
+    let mut server = Server::start_to_be_replaced(&arguments);
     let address = server.address.clone();
     let ParsedUrl { origin, uri } = parse_url(&server.url("a.txt"), HttpVersion::Http3).unwrap();
     let client = client();
@@ -336,7 +336,7 @@ fn what_only_copies_the_state_does_not_stop_the_start() {
     let root = site();
     let state = TempDir::new().unwrap();
     let arguments = [text(root.path()), "--state", text(state.path())];
-    let address = Server::start(&arguments).address.clone();
+    let address = Server::start_to_be_replaced(&arguments).address.clone();
     let certificate = state.path().join("certificate.pem");
     let written = fs::read(&certificate).unwrap();
     pipe(&certificate);

@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use tempfile::TempDir;
 
@@ -89,6 +90,13 @@ struct Server {
 impl Server {
     fn start(arguments: &[&str]) -> Self {
         Self::start_at("127.0.0.1:0", arguments)
+    }
+
+    /// A server that another will take the place of: no other test binds a port of its address meanwhile.
+    fn start_to_be_replaced(arguments: &[&str]) -> Self {
+        static NEXT: AtomicU8 = AtomicU8::new(1);
+        let host = NEXT.fetch_add(1, Relaxed);
+        Self::start_at(&format!("127.7.0.{host}:0"), arguments)
     }
 
     fn start_at(address: &str, arguments: &[&str]) -> Self {

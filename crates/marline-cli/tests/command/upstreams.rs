@@ -25,7 +25,7 @@ fn proxy(files: &TempDir, url: &str) -> Server {
 fn a_proxy_reaches_a_server_over_http3_also_after_it_was_killed() {
     let (root, state, files) = (site(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let arguments = [text(root.path()), "--state", text(state.path())];
-    let mut application = Server::start(&arguments);
+    let mut application = Server::start_to_be_replaced(&arguments);
     let proxy = proxy(&files, &format!("h3://{}", application.address));
     let fetched = |version: &str| {
         let output = run(&["get", "--insecure", "--http", version, &proxy.url("a.txt")]);
@@ -95,7 +95,7 @@ fn settings_that_cannot_work_are_named_with_their_line_and_what_to_write() {
 #[test]
 fn what_becomes_of_applications_that_are_checked_is_reported() {
     let (root, files) = (site(), TempDir::new().unwrap());
-    let mut application = Server::start(&[text(root.path())]);
+    let mut application = Server::start_to_be_replaced(&[text(root.path())]);
     let address = application.address.clone();
     let config = files.path().join("proxy.toml");
     let written = format!(

@@ -8,7 +8,7 @@ use marline_http::client::{
     Client, ClientError, FetchOptions, HttpVersion, Progress, Report, Trust, parse_url,
 };
 
-use crate::common::{TestServer, client_with, directory_of, discarded};
+use crate::common::{TestServer, client_with, directory_of, discarded, until};
 
 /// Below the time limit of a handshake.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -62,7 +62,12 @@ impl Changing {
     async fn visited(zero_rtt: bool) -> Self {
         let root = directory_of(&[("file", b"content")]);
         let site = marline_http::server::directory(root.path(), false).unwrap();
-        let server = TestServer::with(site, |config| config.protocols.http2 = false).await;
+        let server = TestServer::with(site, |config| {
+            // Other tests bind no ports of it.
+            config.listen = ([127, 7, 0, 2], 0).into();
+            config.protocols.http2 = false;
+        })
+        .await;
         let client = client_with(|config| {
             config.fallback = true;
             config.quic.zero_rtt = zero_rtt;
@@ -112,9 +117,7 @@ impl Changing {
         self.server.handle.hurry();
         (&mut self.server.task).await.unwrap().unwrap();
         // The endpoint's own task closes its socket.
-        while UdpSocket::bind(address).is_err() {
-            tokio::task::yield_now().await;
-        }
+        until("the port is free", || UdpSocket::bind(address).is_ok()).await;
         let site = marline_http::server::directory(self.root.path(), false).unwrap();
         self.server = TestServer::with(site, |config| {
             config.listen = address;

@@ -252,7 +252,9 @@ async fn an_aborted_response_frees_its_pipe() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_whose_connection_the_origin_has_closed_opens_again() {
-    let mut gateway = Gateway::to(TestServer::site(file()).await, rr(1)).await;
+    // Other tests bind no ports of it.
+    let own = |config: &mut ServerConfig| config.listen = ([127, 7, 0, 3], 0).into();
+    let mut gateway = Gateway::to(TestServer::with(file(), own).await, rr(1)).await;
     gateway.fetch(1).await;
     let address = gateway.origin.address;
     gateway.origin.handle.shut_down();
