@@ -108,6 +108,11 @@ pub(super) async fn load(job: &Job, testbed: &Testbed, probe: &Probe) -> Result<
         metric("load_event_s", load_event);
     }
     metric("connections", loaded.connections.len() as f64);
+    let carried = loaded.connections.iter().map(|one| one.bytes_received);
+    let of_all: u64 = carried.clone().sum();
+    if let Some(most) = carried.max().filter(|_| of_all > 0) {
+        metric("largest_connection_ratio", most as f64 / of_all as f64);
+    }
     if !loaded.pipes.is_empty() {
         let count = |state| {
             loaded

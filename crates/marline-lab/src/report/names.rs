@@ -8,7 +8,7 @@ use crate::stats::{Interval, Statistic};
 
 /// Names of metrics and parameters where their keys are not enough. The unit follows from the suffix of the
 /// key.
-const KNOWN: [(&str, &str); 48] = [
+const KNOWN: [(&str, &str); 50] = [
     (
         "background_after_mbps",
         "goodput of background flows, after the visit",
@@ -33,6 +33,10 @@ const KNOWN: [(&str, &str); 48] = [
     (
         "background_recovery_s",
         "time until background flows recover 90 % of their goodput",
+    ),
+    (
+        "background_share",
+        "share of all goodput that background flows have together",
     ),
     (
         "background_share_of_fair",
@@ -63,6 +67,10 @@ const KNOWN: [(&str, &str); 48] = [
     (
         "jain_index_connections",
         "fairness among connections (Jain)",
+    ),
+    (
+        "largest_connection_ratio",
+        "share of the bytes on the connection with most",
     ),
     ("largest_window_bytes", "largest window"),
     ("last_byte_s", "time of the last byte"),

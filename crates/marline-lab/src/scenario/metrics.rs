@@ -43,12 +43,13 @@ const RECEIVER: [&str; 3] = [
     "out_of_order_max_bytes",
 ];
 
-const PAGE: [&str; 13] = [
+const PAGE: [&str; 14] = [
     "page_load_s",
     "first_byte_s",
     "first_render_s",
     "load_event_s",
     "connections",
+    "largest_connection_ratio",
     "handshakes",
     "pipes",
     "pipes_spare",
@@ -86,10 +87,11 @@ const VISITS: [&str; 14] = [
     "background_missing_bytes",
 ];
 
-const MEASURE: [&str; 9] = [
+const MEASURE: [&str; 10] = [
     "goodput_mbps",
     "smallest_connection_goodput_mbps",
     "share",
+    "background_share",
     "jain_index",
     "jain_index_connections",
     "utilization_ratio",

@@ -7,6 +7,7 @@
 //! | `images` | a document and 20 images, 8 MB together, on one server |
 //! | `live/NAME` | one of 10 pages on their own servers; objects, size and domains are published |
 //! | `multipipe/small`, `multipipe/medium`, `multipipe/large` | the pages of MultiPipe: number, least, greatest and total size of objects are published |
+//! | `multipipe/mixed-small`, `-medium`, `-large` | the same with objects of all kinds |
 //! | `today/small`, `today/medium`, `today/large` | 15, 40 and 71 objects in the mix of the web of 2024, on 6 hosts |
 //!
 //! Sizes are log-normal around the median of their kind, and add up to the size of the page. The document is

@@ -32,6 +32,7 @@ impl Shares {
             metric("smallest_connection_goodput_mbps", smallest);
             if own + beside > 0.0 {
                 metric("share", own / (own + beside));
+                metric("background_share", beside / (own + beside));
             }
         }
         let together = [own.as_slice(), &self.flows].concat();
@@ -78,6 +79,7 @@ mod tests {
         let metrics = shares.metrics();
         assert_eq!(metrics["goodput_mbps"], 18.0);
         assert_eq!(metrics["share"], 0.75);
+        assert_eq!(metrics["background_share"], 0.25);
         assert_eq!(metrics["jain_index_connections"], 1.0);
         assert!((metrics["jain_index"] - 24.0 * 24.0 / (2.0 * 360.0)).abs() < 1e-12);
         assert_eq!(metrics["background_goodput_mbps"], 6.0);

@@ -52,8 +52,8 @@ fn tables_equal_the_published_values() {
 
 #[test]
 fn pages_have_the_counts_and_sizes_of_their_outlines() {
-    assert_eq!(names().count(), 32);
-    assert_eq!(names().collect::<BTreeSet<_>>().len(), 32);
+    assert_eq!(names().count(), 35);
+    assert_eq!(names().collect::<BTreeSet<_>>().len(), 35);
     for outline in outlines() {
         for seed in 0..20 {
             let page = page(outline.name, seed).unwrap();
@@ -135,13 +135,31 @@ fn objects_are_discovered_as_documented() {
 #[test]
 fn pages_of_multipipe_have_the_published_numbers() {
     for row in published("003_table3_pages.csv") {
-        let page = page(&format!("multipipe/{}", row[0]), 1).unwrap();
-        page.check().unwrap();
-        let sizes = || page.objects.iter().map(|object| object.size);
-        let bytes = |kb: &str| (kb.parse::<f64>().unwrap() * 1000.0) as u64;
-        assert_eq!(sizes().min(), Some(bytes(&row[1])));
-        assert_eq!(sizes().max(), Some(bytes(&row[2])));
-        assert_eq!(sizes().sum::<u64>(), bytes(&row[3]));
-        assert_eq!(sizes().count().to_string(), row[4]);
+        for kinds in ["", "mixed-"] {
+            let page = page(&format!("multipipe/{kinds}{}", row[0]), 1).unwrap();
+            page.check().unwrap();
+            let sizes = || page.objects.iter().map(|object| object.size);
+            let bytes = |kb: &str| (kb.parse::<f64>().unwrap() * 1000.0) as u64;
+            assert_eq!(sizes().min(), Some(bytes(&row[1])));
+            assert_eq!(sizes().max(), Some(bytes(&row[2])));
+            assert_eq!(sizes().sum::<u64>(), bytes(&row[3]));
+            assert_eq!(sizes().count().to_string(), row[4]);
+        }
+    }
+}
+
+#[test]
+fn mixed_pages_of_multipipe_have_all_kinds_in_turn() {
+    let page = page("multipipe/mixed-large", 1).unwrap();
+    let ids: Vec<_> = page.objects.iter().map(|object| &object.id).collect();
+    let begin = [
+        "html0", "css0", "js0", "font0", "image0", "other0", "css1", "js1",
+    ];
+    assert_eq!(ids[..begin.len()], begin);
+    for object in &page.objects[1..] {
+        let is_of_the_head = matches!(object.kind, Kind::Css | Kind::Js);
+        let share = object.discovered_by.as_ref().unwrap().share;
+        assert_eq!(object.blocking, is_of_the_head, "{}", object.id);
+        assert_eq!(share, if is_of_the_head { 0.2 } else { 0.5 });
     }
 }
