@@ -85,7 +85,8 @@ pub(crate) struct Entry {
     pub(crate) divided_by_metric: Option<String>,
     /// The statistic by which ours is divided.
     pub(crate) divided_by_statistic: Option<Statistic>,
-    /// The points from which ours is an increase in percent; as many as those of `where`.
+    /// The points from which ours is an increase in percent, or, with `divided_by`, a growth as a multiple of the other's
+    /// growth; as many as those of `where`.
     #[serde(default)]
     pub(crate) increase_from: BTreeMap<String, Value>,
     /// The metric with which ours is the correlation.

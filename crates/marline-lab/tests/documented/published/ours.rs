@@ -187,6 +187,13 @@ fn of_points(
     if !entry.increase_from.is_empty() {
         let from = self::points(excerpt, &entry.increase_from);
         let ratios = by(value_at(&from, variant, metric, statistic)?);
+        if let Some(other) = &entry.divided_by {
+            let before = value_at(&from, other, metric, statistic)?;
+            let after = value(other, metric, statistic)?.into_iter();
+            let others = after.zip(before).map(|(after, before)| after.over(before));
+            let both = ratios.into_iter().zip(others);
+            return Some(both.map(|(mine, other)| mine.over(other)).collect());
+        }
         return Some(percent(ratios, &|ratio| 100.0 * (ratio - 1.0)));
     }
     if let Some(other) = &entry.divided_by {
