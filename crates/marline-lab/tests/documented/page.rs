@@ -184,7 +184,10 @@ impl Page {
         let mut text: String = pieces.collect();
         let mut shown = BTreeMap::new();
         self.blocks().for_each(|block| block.add_to(&mut shown));
-        let kept = shown.keys().map(|id| (id.as_str(), &excerpts[id]));
+        // Of a choice whose effect is not yet run, nothing is kept.
+        let kept = shown
+            .keys()
+            .filter_map(|id| Some((id.as_str(), excerpts.get(id)?)));
         let runs: BTreeMap<_, _> = kept.collect();
         if self.is_of_results() && !runs.is_empty() {
             text += "\n## Runs\n\n";

@@ -6,11 +6,12 @@ use super::excerpt::Excerpt;
 
 /// A table of the runs in `excerpts`, by ID.
 pub(crate) fn table(excerpts: &BTreeMap<&str, &Excerpt>) -> String {
-    let mut text = row(["command", "seed", "backend", "took", "build", "digest"].map(String::from));
-    text += &row(["---"; 6].map(String::from));
+    let mut text =
+        row(&["command", "seed", "backend", "took", "build", "digest"].map(String::from));
+    text += &row(&["---"; 6].map(String::from));
     for (id, excerpt) in excerpts {
         let not_kept = || "not kept".to_owned();
-        text += &row([
+        text += &row(&[
             format!("`marline lab run {id} --repeats {}`", excerpt.repeats),
             excerpt.seed.to_string(),
             excerpt.backend.clone(),
@@ -22,7 +23,7 @@ pub(crate) fn table(excerpts: &BTreeMap<&str, &Excerpt>) -> String {
     text
 }
 
-fn row(cells: [String; 6]) -> String {
+fn row(cells: &[String; 6]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
