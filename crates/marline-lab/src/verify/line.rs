@@ -6,13 +6,21 @@ use marline_link::{DropReason, Ecn, Packet, Seed, Time};
 use marline_sim::fabric::{Event, Fabric, Node, Routed};
 
 use crate::execution;
-use crate::scenario::{Ecmp, LinkDef, RunError, Topology};
+use crate::scenario::{ChannelDef, Ecmp, LinkDef, RunError, Topology};
 
-/// The network of one link, built as in experiments.
+/// The network of one link, or of a Wi-Fi channel, built as in experiments.
 pub(super) struct Line {
     fabric: Fabric<ProbePacket>,
-    /// The hosts and their addresses, by [`End`].
-    ends: [(Node, IpAddr); 2],
+    /// The hosts of clients, of which a link has one.
+    clients: Vec<Host>,
+    server: Host,
+}
+
+/// A host and its address.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    node: Node,
+    address: IpAddr,
 }
 
 /// The sender of a packet.
@@ -82,30 +90,80 @@ impl Line {
     /// # Errors
     /// `link` cannot be built.
     pub(super) fn new(link: &str, seed: Seed) -> Result<Self, RunError> {
-        let hosts = [Topology::CLIENT, Topology::SERVER].map(str::to_owned);
+        let client = Topology::CLIENT.to_owned();
+        let link = LinkDef {
+            name: "link".to_owned(),
+            between: vec![client.clone(), Topology::SERVER.to_owned()],
+            spec: link.to_owned(),
+            channel: None,
+        };
         let topology = Topology {
-            hosts: hosts.to_vec(),
+            hosts: vec![client, Topology::SERVER.to_owned()],
             routers: Vec::new(),
-            links: vec![LinkDef {
-                name: "link".to_owned(),
-                between: hosts.to_vec(),
-                spec: link.to_owned(),
-                channel: None,
-            }],
+            links: vec![link],
             channels: Vec::new(),
             ecmp: Ecmp::default(),
         };
-        let fabric: Fabric<ProbePacket> = execution::network(&topology, seed)?;
-        let end = |name| {
-            let node = fabric.find(name)?;
-            Some((node, *fabric.addresses(node).first()?))
+        Self::build(&topology, seed)
+    }
+
+    /// `stations` clients on a Wi-Fi channel whose access point is next to the server. `channel` has keys of
+    /// [`ChannelSpec`](marline_link::spec::ChannelSpec).
+    ///
+    /// # Errors
+    /// `channel` cannot be built.
+    pub(super) fn of_channel(channel: &str, stations: u8, seed: Seed) -> Result<Self, RunError> {
+        const CHANNEL: &str = "channel";
+        const ACCESS_POINT: &str = "access point";
+        let between = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
+        let hosts = (1..=stations).map(|number| format!("station {number}"));
+        let mut hosts: Vec<_> = hosts.collect();
+        let links = hosts.iter().map(|station| LinkDef {
+            name: format!("link of {station}"),
+            between: between(station, ACCESS_POINT),
+            spec: String::new(),
+            channel: Some(CHANNEL.to_owned()),
+        });
+        let wire = LinkDef {
+            name: "wire".to_owned(),
+            between: between(ACCESS_POINT, Topology::SERVER),
+            spec: String::new(),
+            channel: None,
         };
-        let ends = end(Topology::CLIENT).zip(end(Topology::SERVER));
-        let (client, server) =
-            ends.ok_or_else(|| RunError::Unsupported("a host has no address".to_owned()))?;
+        let links = links.chain([wire]).collect();
+        hosts.push(Topology::SERVER.to_owned());
+        let channel = ChannelDef {
+            name: CHANNEL.to_owned(),
+            spec: channel.to_owned(),
+            stations: Vec::new(),
+        };
+        let topology = Topology {
+            hosts,
+            routers: vec![ACCESS_POINT.to_owned()],
+            links,
+            channels: vec![channel],
+            ecmp: Ecmp::default(),
+        };
+        Self::build(&topology, seed)
+    }
+
+    /// The network of `topology`, whose last host is the server and all others clients.
+    fn build(topology: &Topology, seed: Seed) -> Result<Self, RunError> {
+        let fabric: Fabric<ProbePacket> = execution::network(topology, seed)?;
+        let host = |name: &String| {
+            let node = fabric.find(name)?;
+            let address = *fabric.addresses(node).first()?;
+            Some(Host { node, address })
+        };
+        let hosts: Option<Vec<_>> = topology.hosts.iter().map(host).collect();
+        let mut clients = hosts.unwrap_or_default();
+        let server = clients.pop().filter(|_| !clients.is_empty());
+        let server =
+            server.ok_or_else(|| RunError::Unsupported("a host has no address".to_owned()))?;
         Ok(Self {
             fabric,
-            ends: [client, server],
+            clients,
+            server,
         })
     }
 
@@ -116,13 +174,14 @@ impl Line {
 
     /// Sends a packet of a flow.
     pub(super) fn send_in(&mut self, flow: Flow, now: Time, from: End, bytes: u32, number: u64) {
+        let client = self.clients[0];
         let (near, far) = match from {
-            End::Client => (self.ends[0], self.ends[1]),
-            End::Server => (self.ends[1], self.ends[0]),
+            End::Client => (client, self.server),
+            End::Server => (self.server, client),
         };
         let parcel = ProbePacket {
             from,
-            addresses: [near.1, far.1],
+            addresses: [near.address, far.address],
             ports: flow.ports,
             number,
         };
@@ -132,7 +191,21 @@ impl Line {
             ecn: flow.ecn,
             ..Packet::new(bytes, parcel)
         };
-        self.fabric.send(now, near.0, packet);
+        self.fabric.send(now, near.node, packet);
+    }
+
+    /// Sends a packet of `bytes` from client `station`, which is its number, to the server.
+    pub(super) fn send_from(&mut self, station: usize, now: Time, bytes: u32) {
+        let Some(near) = self.clients.get(station) else {
+            return;
+        };
+        let parcel = ProbePacket {
+            from: End::Client,
+            addresses: [near.address, self.server.address],
+            ports: [0; 2],
+            number: station as u64,
+        };
+        self.fabric.send(now, near.node, Packet::new(bytes, parcel));
     }
 
     /// The next packet that was delivered or lost by `until`.

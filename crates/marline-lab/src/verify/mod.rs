@@ -3,8 +3,11 @@
 //! A preset models a link that was measured or described. Its specification is data: expected values, their
 //! bounds, and their sources. It is checked on the network that experiments would build, in virtual time,
 //! with packets that belong to no transport. Models are checked the same way, with values that formulas give for their
-//! settings.
+//! settings, and so are workloads of experiments, in runs of the simulator.
 
+#[cfg(test)]
+mod equations;
+mod experiment;
 mod line;
 mod models;
 mod probe;
@@ -12,6 +15,7 @@ mod promises;
 mod quantity;
 #[cfg(test)]
 mod tests;
+mod workloads;
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -30,6 +34,7 @@ use models::{MODELS, Model};
 use probe::{Extent, Measured, Probe};
 use promises::{PROMISES, Promise};
 use quantity::Quantity;
+use workloads::{WORKLOADS, WorkloadModel};
 
 /// The extent of measurements of links: long enough that values are rarely out of bounds by chance.
 const EXTENT: Extent = Extent {
@@ -41,11 +46,11 @@ const EXTENT: Extent = Extent {
     lossless: 40_000,
 };
 
-/// The result of checking one property of a preset or a model.
+/// The result of checking one property of a preset, a model or a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// The preset or the model.
+    /// The preset, the model or the workload.
     pub preset: &'static str,
     /// The measured property.
     pub quantity: &'static str,
@@ -61,9 +66,9 @@ pub struct Verified {
     pub source: &'static str,
 }
 
-/// There is no preset and no model of that name.
+/// There is no preset, model or workload of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown preset or model {name:?}; there are {}", known().collect::<Vec<_>>().join(", "))]
+#[error("unknown preset, model or workload {name:?}; there are {}", known().collect::<Vec<_>>().join(", "))]
 pub struct UnknownPreset {
     /// The name.
     pub name: String,
@@ -71,15 +76,17 @@ pub struct UnknownPreset {
 
 fn known() -> impl Iterator<Item = &'static str> {
     let presets = PRESETS.iter().map(|preset| preset.name);
-    presets.chain(MODELS.iter().map(|model| model.name))
+    let models = MODELS.iter().map(|model| model.name);
+    let workloads = WORKLOADS.iter().map(|workload| workload.name);
+    presets.chain(models).chain(workloads)
 }
 
-/// Checks the specified properties of the named presets and models, or of all if no name is given: presets in the
-/// order of [`PRESETS`], then models. Equal seeds give equal results on any number of threads. `progress` is called on this thread
+/// Checks the specified properties of the named presets, models and workloads, or of all if no name is given: presets in
+/// the order of [`PRESETS`], then models, then workloads. Equal seeds give equal results on any number of threads. `progress` is called on this thread
 /// after each measurement.
 ///
 /// # Errors
-/// A name is not that of a preset or a model.
+/// A name is not that of a preset, a model or a workload.
 pub fn verify(
     names: &[impl AsRef<str>],
     seed: u64,
@@ -96,6 +103,7 @@ pub fn verify(
     let presets = PRESETS.iter().map(Subject::of);
     let mut subjects: Vec<_> = presets
         .chain(MODELS.iter().map(Subject::of_model))
+        .chain(WORKLOADS.iter().map(Subject::of_workload))
         .filter(|subject| names.is_empty() || names.contains(&subject.name))
         .collect();
     let files = write_traces(&mut subjects);
@@ -124,6 +132,8 @@ struct Subject {
     link: String,
     /// The content of the file that `link` calls `TRACE`.
     trace: Option<&'static str>,
+    /// The keys of an experiment beside its link.
+    workload: Option<&'static str>,
     promises: Vec<Promise>,
 }
 
@@ -134,6 +144,7 @@ impl Subject {
             name: preset.name,
             link: preset.text.to_owned(),
             trace: None,
+            workload: None,
             promises: found.map_or_else(Vec::new, |(_, promises)| promises.to_vec()),
         }
     }
@@ -143,6 +154,17 @@ impl Subject {
             name: model.name,
             link: model.link.to_owned(),
             trace: model.trace,
+            workload: None,
+            promises: model.promises.to_vec(),
+        }
+    }
+
+    fn of_workload(model: &WorkloadModel) -> Self {
+        Self {
+            name: model.name,
+            link: model.link.to_owned(),
+            trace: None,
+            workload: Some(model.workload),
             promises: model.promises.to_vec(),
         }
     }
@@ -170,11 +192,11 @@ fn check(
     let tasks: Vec<_> = probes.collect::<BTreeSet<_>>().into_iter().collect();
     let measure = |(probe, index): (Probe, usize)| {
         let subject = &subjects[index];
-        probe.measure(&subject.link, subject.seed(seed), extent)
+        probe.measure(subject, subject.seed(seed), extent)
     };
     let mut found = vec![Measured::new(); subjects.len()];
     spread(&tasks, &measure, &mut |(_, index), measured, done| {
-        // A link that cannot be built fails all checks.
+        // A link that cannot be built, or an experiment that fails, fails all checks.
         found[index].extend(measured.into_iter().flatten());
         progress(Progress {
             done,

@@ -4,6 +4,7 @@
 
 use super::Quantity::*;
 use super::promises::{Promise, between, near};
+use super::quantity::Stations;
 
 /// A link that shows one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +40,10 @@ const REDS: &str = "Floyd and Jacobson 1993, uniform gaps";
 const CONTROL: &str = "RFC 8289: interval / sqrt(count)";
 const TARGET: &str = "RFC 9332: target, and a packet";
 const FAIR: &str = "RFC 8290: one in five flows";
+const NETEM: &str = "moments of a chance of one in four";
+const FABIUS: &str = "Fabius function at 1/4: 5/72";
+const LATER: &str = "RFC 4737: one of three later comes first";
+const BIANCHI: &str = "Bianchi 2000, retries and frozen backoff";
 const MOMENTS: &str = "moments of the distribution";
 const PROCESS: &str = "Ornstein-Uhlenbeck, averaged over 1 s";
 const OPPORTUNITIES: &str = "1,504 bytes a line, by the last time";
@@ -267,6 +272,30 @@ pub(super) const MODELS: &[Model] = &[
         promises: &[near(RttMean, 100.0, 0.3, MOMENTS)],
     },
     Model {
+        name: "overtake",
+        link: "delay=1.8ms,overtake=25%",
+        trace: None,
+        // Tolerances are four standard errors of 40,000 packets or pings.
+        promises: &[
+            near(Ahead, 25.0, 0.9, NETEM),
+            // Twice 75 % of 1.8 ms, and sqrt(2 x 0.25 x 0.75) of it.
+            near(RttMean, 2.7, 0.023, NETEM),
+            near(RttDeviation, 1.102, 0.015, NETEM),
+            // 75 % of 1 - 0.75^3, as three packets follow in 1.8 ms; packets of seven neighbors depend on each other.
+            near(Reordered, 43.36, 2.6, LATER),
+            near(LossUp, 0.0, 0.0, NETEM),
+            near(LossDown, 0.0, 0.0, NETEM),
+        ],
+    },
+    Model {
+        name: "overtake-corr",
+        link: "delay=1.8ms,overtake=25%,overtake-corr=50%",
+        trace: None,
+        // The filtered value is the sum of U / 2^k over k = 1, 2, ... Of indicators whose correlation halves from one to the
+        // next the variance of the mean is at most three times that of independent ones.
+        promises: &[near(Ahead, 6.944, 0.9, FABIUS)],
+    },
+    Model {
         name: "shaper",
         link: "shaper=10mbps,shaper-burst=50kB,shaper-buffer=100ms,rtt=20ms",
         trace: None,
@@ -379,5 +408,24 @@ pub(super) const MODELS: &[Model] = &[
         link: "model=wifi,wifi.distance=40m,wifi.rate-control=minstrel",
         trace: None,
         promises: &[between(Payload, 20.5, 23.9, AIRTIME)],
+    },
+    Model {
+        name: "wifi-stations",
+        link: "model=wifi,wifi.aggregation=off",
+        trace: None,
+        // `equations::saturation`; the tolerance is its error by treating stations as independent, and four standard errors
+        // of 30 s.
+        promises: &[
+            near(Saturated(Stations::new(1)), 30.79, 0.07, BIANCHI),
+            near(Saturated(Stations::new(2)), 31.30, 0.35, BIANCHI),
+            near(Saturated(Stations::new(3)), 30.73, 0.35, BIANCHI),
+            near(Saturated(Stations::new(4)), 30.09, 0.35, BIANCHI),
+            near(Saturated(Stations::new(5)), 29.51, 0.35, BIANCHI),
+            near(Saturated(Stations::new(6)), 29.01, 0.35, BIANCHI),
+            near(Saturated(Stations::new(7)), 28.57, 0.35, BIANCHI),
+            near(Saturated(Stations::new(8)), 28.18, 0.35, BIANCHI),
+            near(Saturated(Stations::new(9)), 27.84, 0.35, BIANCHI),
+            near(Saturated(Stations::new(10)), 27.52, 0.35, BIANCHI),
+        ],
     },
 ];

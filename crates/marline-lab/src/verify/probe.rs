@@ -6,8 +6,9 @@ use marline_link::spec::{Radio, SpecError};
 use marline_link::{DropReason, Ecn, LinkSpec, Seed, Time};
 use rand::RngExt;
 
-use super::Quantity;
 use super::line::{End, Flow, Line};
+use super::quantity::Stations;
+use super::{Quantity, Subject, experiment};
 use crate::scenario::RunError;
 use crate::stats::Summary;
 
@@ -70,6 +71,10 @@ pub(super) enum Probe {
     Pauses,
     /// Downloads limited by a window, acknowledged often and rarely.
     Window,
+    /// Stations of a Wi-Fi channel that always have packets to send to its access point.
+    Saturation(Stations),
+    /// A run of an experiment in the simulator.
+    Experiment,
 }
 
 /// The extent of measurements of links.
@@ -93,17 +98,18 @@ pub(super) struct Extent {
 pub(super) type Measured = Vec<(Quantity, f64)>;
 
 impl Probe {
-    /// Measures `link`.
+    /// Measures the link of `subject`.
     ///
     /// # Errors
-    /// The link cannot be built.
+    /// The link cannot be built, or an experiment fails.
     pub(super) fn measure(
         self,
-        link: &str,
+        subject: &Subject,
         seed: Seed,
         extent: &Extent,
     ) -> Result<Measured, RunError> {
         let failed = |error: SpecError| RunError::Failed(error.to_string());
+        let link = subject.link.as_str();
         let spec: LinkSpec = link.parse().map_err(failed)?;
         let draws = seed.of("probe");
         let mut line = Line::new(link, seed)?;
@@ -132,6 +138,14 @@ impl Probe {
                 let seldom = window(&mut Line::new(link, seed)?, 10, extent.steady);
                 vec![(Quantity::FewerAcks, 100.0 * (seldom / often - 1.0))]
             }
+            Self::Saturation(stations) => {
+                // All else is of the channel.
+                let channel = link.strip_prefix("model=wifi,").unwrap_or(link);
+                let mut line = Line::of_channel(channel, stations.count(), seed)?;
+                let payload = saturation(&mut line, stations, extent.steady);
+                vec![(Quantity::Saturated(stations), payload)]
+            }
+            Self::Experiment => experiment::measure(subject, seed)?,
         })
     }
 }
@@ -543,6 +557,8 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
     let (mut arrived, mut corrupted) = (0_u64, 0_u64);
     // Of those from the server: how often a loss followed none, and which was the last.
     let (mut runs, mut last) = (0_u64, None);
+    // Of those from the server: which arrived without a delay, and which after one that was sent later.
+    let (mut ahead, mut reordered, mut newest) = (0_u64, 0_u64, 0);
     let mut now = Time::ZERO;
     for number in 0..count {
         line.send(now, End::Client, SMALL, number);
@@ -551,9 +567,14 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
         let until = if number + 1 == count { Time::MAX } else { now };
         while let Some(outcome) = line.next(until) {
             if outcome.lost.is_none() {
-                let is_down = outcome.from == End::Server;
-                arrived += u64::from(is_down);
-                corrupted += u64::from(is_down && outcome.is_corrupted);
+                if outcome.from == End::Server {
+                    arrived += 1;
+                    corrupted += u64::from(outcome.is_corrupted);
+                    let sent = u32::try_from(outcome.number).unwrap_or(u32::MAX);
+                    ahead += u64::from(outcome.at == Time::ZERO + PACE * sent);
+                    reordered += u64::from(outcome.number < newest);
+                    newest = newest.max(outcome.number);
+                }
                 continue;
             }
             match outcome.from {
@@ -571,11 +592,15 @@ fn trickle(line: &mut Line, spec: &LinkSpec, extent: &Extent) -> Measured {
         (Quantity::LossUp, percent(lost_up)),
         (Quantity::LossDown, percent(lost_down)),
         (Quantity::Arrived, percent(arrived)),
-        (
-            Quantity::Corrupted,
-            100.0 * corrupted as f64 / arrived as f64,
-        ),
     ];
+    let of_arrived = [
+        (Quantity::Corrupted, corrupted),
+        (Quantity::Ahead, ahead),
+        (Quantity::Reordered, reordered),
+    ];
+    let of_arrived =
+        of_arrived.map(|(quantity, count)| (quantity, 100.0 * count as f64 / arrived as f64));
+    measured.extend(of_arrived);
     if runs > 0 {
         measured.push((Quantity::LossRun, lost_down as f64 / runs as f64));
     }
@@ -642,6 +667,26 @@ fn window(line: &mut Line, every: u64, time: Duration) -> f64 {
         }
     }
     counted as f64 / time.as_secs_f64()
+}
+
+/// The throughput of `stations` in megabits of payload a second, each of which sends another packet for each that arrived or
+/// was lost.
+fn saturation(line: &mut Line, stations: Stations, time: Duration) -> f64 {
+    /// Packets of a station: one on the air and one waiting.
+    const FIRST: usize = 2;
+    for station in 0..usize::from(stations.count()) {
+        for _ in 0..FIRST {
+            line.send_from(station, Time::ZERO, FULL);
+        }
+    }
+    let begin = Time::ZERO + WARM_UP;
+    let mut arrived = 0_u64;
+    while let Some(outcome) = line.next(begin + time) {
+        let station = usize::try_from(outcome.number).unwrap_or(usize::MAX);
+        line.send_from(station, outcome.at, FULL);
+        arrived += u64::from(outcome.lost.is_none() && outcome.at >= begin);
+    }
+    arrived as f64 * f64::from(PAYLOAD) * 8e-6 / time.as_secs_f64()
 }
 
 fn millis(time: Duration) -> f64 {

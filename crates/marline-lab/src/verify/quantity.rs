@@ -71,6 +71,79 @@ pub(super) enum Quantity {
     HopShare,
     /// The gain of a window of 256 packets when every tenth packet is acknowledged instead of every second.
     FewerAcks,
+    /// The share of packets from the server that arrive without the delay.
+    Ahead,
+    /// The share of packets from the server that arrive after one that was sent later (RFC 4737, section 3.3).
+    Reordered,
+    /// The throughput of so many stations of a Wi-Fi channel that always have full packets to send, together, in bits of
+    /// UDP payload.
+    Saturated(Stations),
+    /// The mean bit rate of a video.
+    VideoRate,
+    /// Its quality for each segment: bit rates, less their changes, less stalls at the best bit rate.
+    VideoQuality,
+    /// The time until its first segment has arrived.
+    VideoStart,
+    /// How often it stalled.
+    VideoStalls,
+    /// For how long.
+    VideoStalled,
+    /// How often its bit rate changed.
+    VideoSwitches,
+    /// The median time from sending a frame of a call to its arrival.
+    CallDelay,
+    /// The share of frames of a call that were not complete by the deadline.
+    CallLate,
+    /// The share of frames that were never complete.
+    CallLost,
+}
+
+/// The number of stations of a Wi-Fi channel, from 1 to 10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Stations(u8);
+
+impl Stations {
+    /// Names of the throughput of 1 to 10 stations.
+    const NAMES: [&'static str; 10] = [
+        "throughput of 1 station",
+        "throughput of 2 stations",
+        "throughput of 3 stations",
+        "throughput of 4 stations",
+        "throughput of 5 stations",
+        "throughput of 6 stations",
+        "throughput of 7 stations",
+        "throughput of 8 stations",
+        "throughput of 9 stations",
+        "throughput of 10 stations",
+    ];
+
+    /// # Panics
+    /// `count` is out of range, while compiling.
+    pub(super) const fn new(count: u8) -> Self {
+        assert!(count >= 1 && count as usize <= Self::NAMES.len());
+        Self(count)
+    }
+
+    pub(super) const fn count(self) -> u8 {
+        self.0
+    }
+
+    const fn name(self) -> &'static str {
+        Self::NAMES[self.0 as usize - 1]
+    }
+}
+
+/// A metric of outcomes of experiments, and the factor to the unit of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    pub(super) factor: f64,
+}
+
+impl Metric {
+    const fn new(name: &'static str, factor: f64) -> Self {
+        Self { name, factor }
+    }
 }
 
 impl Quantity {
@@ -109,6 +182,18 @@ impl Quantity {
             Self::AcksPassed => "acknowledgments that pass",
             Self::HopShare => "goodput against one hop",
             Self::FewerAcks => "gain of ACK for 10 over 2",
+            Self::Ahead => "packets without the delay",
+            Self::Reordered => "reordered packets",
+            Self::Saturated(stations) => stations.name(),
+            Self::VideoRate => "mean bit rate of a video",
+            Self::VideoQuality => "quality of a video",
+            Self::VideoStart => "start of a video",
+            Self::VideoStalls => "stalls of a video",
+            Self::VideoStalled => "length of its stalls",
+            Self::VideoSwitches => "changes of its bit rate",
+            Self::CallDelay => "delay of frames, median",
+            Self::CallLate => "late frames",
+            Self::CallLost => "lost frames",
         }
     }
 
@@ -121,7 +206,8 @@ impl Quantity {
             | Self::BufferTime
             | Self::SparseDelay
             | Self::RandomDelay
-            | Self::OverloadDelay => "ms",
+            | Self::OverloadDelay
+            | Self::CallDelay => "ms",
             Self::RttRetried
             | Self::LossUp
             | Self::LossDown
@@ -134,17 +220,25 @@ impl Quantity {
             | Self::Corrupted
             | Self::Rebound
             | Self::Unmapped
-            | Self::AcksPassed => "%",
+            | Self::AcksPassed
+            | Self::Ahead
+            | Self::Reordered
+            | Self::CallLate
+            | Self::CallLost => "%",
             Self::Goodput
             | Self::GoodputDeviation
             | Self::Payload
             | Self::PayloadAcknowledged
-            | Self::BurstRate => "Mb/s",
+            | Self::BurstRate
+            | Self::Saturated(_)
+            | Self::VideoRate
+            | Self::VideoQuality => "Mb/s",
             Self::LossRun | Self::BufferPackets | Self::AtOnce | Self::Drops | Self::Marks => {
                 "packets"
             }
             Self::Buffer => "kB",
-            Self::HopShare => "",
+            Self::VideoStart | Self::VideoStalled => "s",
+            Self::HopShare | Self::VideoStalls | Self::VideoSwitches => "",
         }
     }
 
@@ -154,9 +248,13 @@ impl Quantity {
             Self::RttMedian | Self::RttMean | Self::RttDeviation | Self::RttRetried => Probe::Pings,
             Self::Goodput | Self::GoodputDeviation | Self::Payload => Probe::Download,
             Self::PayloadAcknowledged => Probe::AcknowledgedDownload,
-            Self::LossUp | Self::LossDown | Self::LossRun | Self::Arrived | Self::Corrupted => {
-                Probe::Trickle
-            }
+            Self::LossUp
+            | Self::LossDown
+            | Self::LossRun
+            | Self::Arrived
+            | Self::Corrupted
+            | Self::Ahead
+            | Self::Reordered => Probe::Trickle,
             Self::Rebound | Self::Unmapped => Probe::Pauses,
             Self::Buffer | Self::BufferTime | Self::AtOnce | Self::BurstRate => {
                 Probe::Burst { bytes: 500 }
@@ -169,6 +267,29 @@ impl Quantity {
             Self::AcksPassed => Probe::Acks,
             Self::HopShare => Probe::Hops,
             Self::FewerAcks => Probe::Window,
+            Self::Saturated(stations) => Probe::Saturation(stations),
+            Self::VideoRate
+            | Self::VideoQuality
+            | Self::VideoStart
+            | Self::VideoStalls
+            | Self::VideoStalled
+            | Self::VideoSwitches
+            | Self::CallDelay
+            | Self::CallLate
+            | Self::CallLost => Probe::Experiment,
         }
     }
+
+    /// Quantities that are metrics of experiments.
+    pub(super) const OF_EXPERIMENTS: [(Self, Metric); 9] = [
+        (Self::VideoRate, Metric::new("video_bitrate_mbps", 1.0)),
+        (Self::VideoQuality, Metric::new("video_quality_mbps", 1.0)),
+        (Self::VideoStart, Metric::new("video_startup_s", 1.0)),
+        (Self::VideoStalls, Metric::new("video_stalls", 1.0)),
+        (Self::VideoStalled, Metric::new("video_stalled_s", 1.0)),
+        (Self::VideoSwitches, Metric::new("video_switches", 1.0)),
+        (Self::CallDelay, Metric::new("call_delay_median_ms", 1.0)),
+        (Self::CallLate, Metric::new("call_late_ratio", 100.0)),
+        (Self::CallLost, Metric::new("call_lost_ratio", 100.0)),
+    ];
 }

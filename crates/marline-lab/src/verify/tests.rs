@@ -23,7 +23,8 @@ fn outside(verified: &[Verified]) -> Vec<&'static str> {
 fn presets_and_models_meet_their_specified_bounds() {
     let presets = PRESETS.iter().map(Subject::of);
     let models = MODELS.iter().map(Subject::of_model);
-    let mut subjects: Vec<_> = presets.chain(models).collect();
+    let workloads = WORKLOADS.iter().map(Subject::of_workload);
+    let mut subjects: Vec<_> = presets.chain(models).chain(workloads).collect();
     for promise in subjects.iter_mut().flat_map(|s| &mut s.promises) {
         promise.expected = match promise.expected {
             Expected::Near(value, tolerance) => Expected::Near(value, WIDER * tolerance),
@@ -44,13 +45,16 @@ fn presets_and_models_meet_their_specified_bounds() {
     assert_eq!(outside(&verified), [""; 0]);
     let of_presets = PROMISES.iter().map(|(_, promises)| promises.len());
     let of_models = MODELS.iter().map(|model| model.promises.len());
-    let promised: usize = of_presets.chain(of_models).sum();
+    let of_workloads = WORKLOADS.iter().map(|workload| workload.promises.len());
+    let promised: usize = of_presets.chain(of_models).chain(of_workloads).sum();
     assert_eq!(verified.len(), promised);
 }
 
 #[test]
 fn models_meet_their_bounds_at_the_extent_of_the_command() {
-    let models: Vec<_> = MODELS.iter().map(|model| model.name).collect();
+    let models = MODELS.iter().map(|model| model.name);
+    let workloads = WORKLOADS.iter().map(|workload| workload.name);
+    let models: Vec<_> = models.chain(workloads).collect();
     let verified = verify(&models, 1, &mut |_| {}).unwrap();
     for found in &verified {
         println!("{found:?}");
@@ -129,7 +133,9 @@ fn presets_are_selected_by_name() {
     let unknown = verify(&["ecmp", "lte-b"], 1, &mut |_| {}).unwrap_err();
     let printed = unknown.to_string();
     assert!(
-        printed.starts_with("unknown preset or model \"lte-b\"; there are lte-a, lte-a-lossy, "),
+        printed.starts_with(
+            "unknown preset, model or workload \"lte-b\"; there are lte-a, lte-a-lossy, "
+        ),
         "{printed}"
     );
 }
