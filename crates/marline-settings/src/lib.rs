@@ -41,7 +41,7 @@ pub use domain::{Domain, FormerName, Named, RawValue, Shown, Value, Word};
 pub use field::{Derived, Field, FieldValue};
 pub use lines::Lines;
 pub use list::{List, Pair, Pairs, Tables};
-pub use names::{advice, one_line, quote, unknown};
+pub use names::{advice, nearest_first, one_line, quote, unknown};
 pub use policy::{Added, Entry, Policy, Registry, Spec};
 pub use section::{Base, Table};
 pub use table::{

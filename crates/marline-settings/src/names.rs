@@ -110,17 +110,39 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
 
 /// The names most similar to `word`, regardless of the distance.
 fn nearest<'a>(word: &str, names: &[&'a str]) -> Vec<&'a str> {
-    let word = normalized(word);
-    let mut names: Vec<_> = names
-        .iter()
-        .map(|name| (strsim::jaro_winkler(&word, &normalized(name)), *name))
-        .collect();
-    names.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let mut names = nearest_first(word, names.iter().copied());
+    names.truncate(NEAREST);
     names
+}
+
+/// The `names` by their distance from `word`: by the difference of numbers with equal units, and then by similar letters.
+pub fn nearest_first<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let number = quantity(word);
+    let distance = |name: &str| match (number, quantity(name)) {
+        (Some((a, unit)), Some((b, other))) if unit == other => (a - b).abs(),
+        _ => f64::INFINITY,
+    };
+    let normal = normalized(word);
+    let mut names: Vec<_> = names
         .into_iter()
-        .take(NEAREST)
-        .map(|(_, name)| name)
-        .collect()
+        .map(|name| {
+            let similar = strsim::jaro_winkler(&normal, &normalized(name));
+            (distance(name), similar, name)
+        })
+        .collect();
+    names.sort_by(|one, other| {
+        let by_similarity = || other.1.total_cmp(&one.1);
+        one.0.total_cmp(&other.0).then_with(by_similarity)
+    });
+    names.into_iter().map(|(_, _, name)| name).collect()
+}
+
+/// The number that a word begins with, and its unit.
+fn quantity(word: &str) -> Option<(f64, &str)> {
+    let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
+    let end = word.find(|c| !is_number(c)).unwrap_or(word.len());
+    let (number, unit) = word.split_at(end);
+    Some((number.parse().ok()?, unit))
 }
 
 /// The beginning of `word` in lower case, with `_` for each `-`, as keys are compared.
@@ -158,6 +180,20 @@ mod tests {
         "up.loss",
         "down.loss",
     ];
+
+    #[test]
+    fn names_are_ordered_by_numbers_and_by_letters() {
+        let order = |word, names: &[&'static str]| nearest_first(word, names.iter().copied());
+        assert_eq!(
+            order("2500", &["500", "10000", "2400", "near"]),
+            ["2400", "500", "10000", "near"]
+        );
+        assert_eq!(
+            order("9ms", &["1s", "100ms", "10ms"])[..2],
+            ["10ms", "100ms"]
+        );
+        assert_eq!(order("fra", &["near", "far"]), ["far", "near"]);
+    }
 
     #[test]
     fn the_nearest_names_are_proposed() {

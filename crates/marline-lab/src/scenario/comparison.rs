@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::choose::{Point, choose};
+use super::choose::{Point, Points};
 use super::error::Problem;
 use super::published::look_up_any;
 use super::read::{ComparisonEntry, VariantPair};
@@ -34,14 +34,14 @@ pub struct Comparison {
 pub(super) fn expand(
     entry: &ComparisonEntry,
     directory: Option<&Path>,
-    points: &[Point],
+    points: &Points,
 ) -> Result<Vec<Comparison>, Problem> {
-    let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;
+    let chosen = points.choose(&entry.condition)?;
     let mut comparisons = Vec::new();
     for &statistic in &entry.statistics {
         for VariantPair { a, b } in &entry.pairs() {
             let published = match &entry.published {
-                None => vec![None; points.len()],
+                None => vec![None; points.all().len()],
                 Some(lookup) => {
                     let names = [
                         ("variant", a.as_str()),
@@ -51,10 +51,10 @@ pub(super) fn expand(
                     ];
                     let there: Vec<_> = chosen
                         .iter()
-                        .map(|&point| Point::clone(&points[point]))
+                        .map(|&point| Point::clone(&points.all()[point]))
                         .collect();
                     let found = look_up_any(lookup, directory, &names, &there)?;
-                    let mut published = vec![None; points.len()];
+                    let mut published = vec![None; points.all().len()];
                     for (&point, value) in chosen.iter().zip(found) {
                         published[point] = value;
                     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::choose::{Point, choose};
+use super::choose::Points;
 use super::error::Problem;
 use super::published::look_up_any;
 use super::read::CorrelationEntry;
@@ -31,14 +31,14 @@ pub struct Correlation {
 pub(super) fn expand(
     entry: &CorrelationEntry,
     directory: Option<&Path>,
-    points: &[Point],
+    points: &Points,
 ) -> Result<Vec<Correlation>, Problem> {
-    let chosen = choose(&entry.condition.parameters, &entry.condition.place, points)?;
+    let chosen = points.choose(&entry.condition)?;
     let mut correlations = Vec::new();
     for variant in &entry.variants {
         let published = match &entry.published {
-            None => vec![None; points.len()],
-            Some(lookup) => look_up_any(lookup, directory, &[("variant", variant)], points)?,
+            None => vec![None; points.all().len()],
+            Some(lookup) => look_up_any(lookup, directory, &[("variant", variant)], points.all())?,
         };
         correlations.extend(chosen.iter().map(|&point| {
             Correlation {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub(super) use marline::settings::unknown;
+pub(super) use marline::settings::{nearest_first, quote, unknown};
 
 /// An error in a scenario: file, line and key, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use marline_report::input;
 use serde::{Deserialize, Serialize};
 
+use super::choose::Points;
 use super::comparison::{self, Comparison};
 use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
@@ -393,13 +394,16 @@ fn refuse_collisions(
 }
 
 fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experiment, Problem> {
-    let Outline { root, head, .. } = outline;
+    let Outline {
+        root, sets, head, ..
+    } = outline;
     let directory = source.directory();
     let points: Vec<_> = cells
         .iter()
         .step_by(head.variants.len().max(1))
         .map(|cell| Arc::clone(&cell.parameters))
         .collect();
+    let points = Points::new(points, &sets);
     let mut comparisons = Vec::new();
     for entry in &head.comparisons {
         comparisons.extend(comparison::expand(entry, directory, &points)?);
@@ -407,7 +411,12 @@ fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experi
     let mut published = Vec::new();
     for entry in head.published {
         for variant in &entry.variants {
-            let values = look_up(&entry.lookup, directory, &[("variant", variant)], &points)?;
+            let values = look_up(
+                &entry.lookup,
+                directory,
+                &[("variant", variant)],
+                points.all(),
+            )?;
             for (point, value) in values.into_iter().enumerate() {
                 published.extend(value.map(|value| Published {
                     variant: variant.clone(),
@@ -449,7 +458,7 @@ fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experi
             .into_iter()
             .map(|variant| Arc::from(variant.name))
             .collect(),
-        points,
+        points: points.all().to_vec(),
         cells,
         comparisons,
         published,

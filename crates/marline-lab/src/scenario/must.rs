@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
-use super::choose::{Point, choose};
+use super::choose::Points;
 use super::error::Problem;
-use super::read::{Condition, Filter, MustEntry, PublishedFilter, VariantPair};
+use super::read::{Filter, MustEntry, PublishedFilter, VariantPair};
 use crate::stats::Statistic;
 
 /// A claim about comparisons.
@@ -133,10 +133,9 @@ impl Claim {
 pub(super) fn expand(
     entry: &MustEntry,
     comparisons: &[Comparison],
-    points: &[Point],
+    points: &Points,
 ) -> Result<Must, Problem> {
-    let Condition { parameters, place } = &entry.condition;
-    let chosen = choose(parameters, place, points)?;
+    let chosen = points.choose(&entry.condition)?;
     if entry.claim.is_of_one() {
         let alone = entry.pairs.iter().flat_map(|VariantPair { a, .. }| {
             let chosen = &chosen;
@@ -187,6 +186,11 @@ pub(super) fn expand(
                 }
             }
         }
+    }
+    if checks.is_empty() {
+        let text =
+            "no comparison has any of these points; change `where` here, or of the [[comparison]]";
+        return Err(Problem::new(&entry.condition.place, text));
     }
     let published = |check: &Check| comparisons[check.comparison].published[check.point];
     if let Some(PublishedFilter { range, place }) = &entry.filter {

@@ -158,10 +158,14 @@ impl Node {
         self.members().iter().map(Self::text).collect()
     }
 
+    /// The entries of a table.
+    pub(super) fn entries(&self) -> Result<&[(String, Self)], Problem> {
+        Ok(&Reader::of(self)?.table.0)
+    }
+
     /// A table of plain values.
     pub(super) fn values(&self) -> Result<BTreeMap<String, Value>, Problem> {
-        let table = Reader::of(self)?.table;
-        let entries = table.0.iter();
+        let entries = self.entries()?.iter();
         Ok(entries
             .map(|(key, node)| (key.clone(), node.value()))
             .collect())

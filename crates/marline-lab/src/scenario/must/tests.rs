@@ -313,8 +313,19 @@ fn mistakes_are_explained() {
         ),
         (
             "'1c'",
-            "'1c'\nwhere = { content_kb = [1, 2] }",
-            "no point of the sweep has these values",
+            "'1c'\nwhere = { location = 'near', content_kb = [500, 2500] }",
+            "bundle.toml:31: [must.where] content_kb: no point has content_kb = 2500; its values, nearest first: \
+             2400, 500, 6000",
+        ),
+        (
+            "'1c'",
+            "'1c'\nwhere = { location = 'fra' }",
+            "bundle.toml:31: [must.where] location: no point has location = fra; its values, nearest first: far, near",
+        ),
+        (
+            "'1c'",
+            "'1c'\nwhere = { content_kb = [] }",
+            "bundle.toml:31: [must] where: no point of the sweep has these values together",
         ),
         (
             "'1c'",
@@ -344,6 +355,38 @@ fn mistakes_are_explained() {
     let error = read(&good.repeat(2)).unwrap_err();
     assert!(
         error.contains("another [[must]] has the same text"),
+        "{error}"
+    );
+}
+
+#[test]
+fn claims_at_points_without_a_comparison_are_refused() {
+    let claim = "[[comparison]]\na = '3c'\nb = '1c'\nwhere = { content_kb = 500 }\n\
+                 [[must]]\ntext = 'x'\na = '3c'\nb = '1c'\nat_least_percent = 0\n";
+    assert_eq!(checks(&read(claim).unwrap()[0]), [(3, 0), (3, 3)]);
+    let elsewhere = format!("{claim}where = {{ content_kb = 2400 }}\n");
+    let error = read(&elsewhere).unwrap_err();
+    assert!(
+        error.contains("bundle.toml:36: [must] where: no comparison has any of these points"),
+        "{error}"
+    );
+}
+
+#[test]
+fn conditions_may_have_values_that_an_override_took_from_the_sweep() {
+    let text = format!(
+        "{HEAD}[[comparison]]\na = 'bundle'\nb = '1c'\n\
+         [[must]]\ntext = 'x'\na = 'bundle'\nb = '1c'\nat_least_percent = 0\n\
+         where = {{ content_kb = [2400, 6000] }}\n"
+    );
+    let read = |set: &str| Experiment::parse(&text, "bundle.toml", &[set.to_owned()]);
+    let fewer = read("sweep.content_kb={ 2400 = {} }").unwrap();
+    assert_eq!(checks(&fewer.musts[0]), [(0, 0), (0, 1)]);
+    let error = read("sweep.content_kb={ 500 = {} }")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("no point of the sweep has these values together"),
         "{error}"
     );
 }

@@ -1,13 +1,11 @@
 //! Reads `where`: the points at which an entry applies.
 
-use std::collections::BTreeMap;
-
-use super::{Place, Problem, Reader};
-use crate::scenario::Value;
+use super::{Node, Place, Problem, Reader};
 
 /// The condition `where`, which selects points of the sweep.
 pub(in crate::scenario) struct Condition {
-    pub(in crate::scenario) parameters: BTreeMap<String, Value>,
+    /// The parameters, and the value of each or a list of its values.
+    pub(in crate::scenario) parameters: Vec<(String, Node)>,
     /// Its place, for the error that no point fulfils it.
     pub(in crate::scenario) place: Place,
 }
@@ -17,11 +15,11 @@ impl Condition {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Problem> {
         Ok(match reader.get("where") {
             Some(node) => Self {
-                parameters: node.values()?,
+                parameters: node.entries()?.to_vec(),
                 place: node.place.clone(),
             },
             None => Self {
-                parameters: BTreeMap::new(),
+                parameters: Vec::new(),
                 place: reader.place.clone(),
             },
         })

@@ -70,11 +70,11 @@ fn errors_in_comparisons_name_table_and_key() {
         ),
         (
             "a = 'bundle'\nb = '1c'\nwhere = { cca = 'cubic' }",
-            "[comparison] where: no point of the sweep has these values",
+            "[comparison.where] cca: no point has cca = cubic; its values, nearest first: ",
         ),
         (
             "a = 'bundle'\nb = '1c'\nwhere = { place = 'near' }",
-            "[comparison] where: unknown parameter \"place\"; known: cca, content_kb",
+            "[comparison.where] place: unknown parameter \"place\"; known: cca, content_kb",
         ),
         (
             "a = 'bundle'\nb = '1c'\npublished = { file = 'gain.csv', value = 'under_{b}', where = { statistic = 'p95' } }",

@@ -57,7 +57,7 @@ fn metrics_are_correlated_where_they_are_asked_for() {
         ),
         (
             "x = 'loss_ratio'\nwhere = { content_kb = 1 }",
-            "[correlation] where: no point of the sweep has these values",
+            "[correlation.where] content_kb: no point has content_kb = 1; its values, nearest first: 500, 2400",
         ),
         (
             "x = 'loss_ratio'\nvariant = 'cubic'",
