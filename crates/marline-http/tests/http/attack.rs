@@ -8,6 +8,7 @@ use marline_http::client::{HttpVersion, parse_url};
 use marline_http::server::directory;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::{Sender, channel};
 
 use crate::budgets::{LARGE, begin, buffered, connect_from, metric};
 use crate::common::{TestServer, client_with, directory_of, pattern, settled};
@@ -183,8 +184,8 @@ async fn unread_responses_beside_pings() {
 }
 
 /// Sends requests one after another until the server says that it closes the connection. Returns the number of
-/// responses.
-async fn request_until_closed(server: std::net::SocketAddr) -> usize {
+/// responses, and reports the first to `begun`.
+async fn request_until_closed(server: std::net::SocketAddr, begun: Sender<()>) -> usize {
     let mut answered = 0;
     // A connection that is refused has lost no request.
     let Ok(mut stream) = TcpStream::connect(server).await else {
@@ -196,6 +197,9 @@ async fn request_until_closed(server: std::net::SocketAddr) -> usize {
         let mut response = Vec::new();
         while !response.ends_with(b"hello") {
             response.push(stream.read_u8().await.unwrap());
+        }
+        if answered == 0 {
+            begun.send(()).await.unwrap();
         }
         answered += 1;
         let response = String::from_utf8(response).unwrap().to_lowercase();
@@ -211,6 +215,7 @@ async fn request_until_closed(server: std::net::SocketAddr) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "make attack"]
 async fn stops_below_busy_clients() {
+    const CLIENTS: usize = 24;
     let root = directory_of(&[("index.html", b"hello")]);
     let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let application = Application::that_sends(hello, Then::Continue).await;
@@ -220,10 +225,12 @@ async fn stops_below_busy_clients() {
             0 => TestServer::files(root.path()).await,
             _ => proxy(&[application.url()]).await,
         };
-        let clients: Vec<_> = (0..24)
-            .map(|_| tokio::spawn(request_until_closed(server.address)))
-            .collect();
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        let (begun, mut begins) = channel(CLIENTS);
+        let clients = (0..CLIENTS).map(|_| request_until_closed(server.address, begun.clone()));
+        let clients: Vec<_> = clients.map(tokio::spawn).collect();
+        for _ in 0..CLIENTS {
+            begins.recv().await.unwrap();
+        }
         server.handle.shut_down();
         for client in clients {
             let client = tokio::time::timeout(LIMIT, client).await.unwrap();

@@ -21,6 +21,7 @@ use marline_http::tcp::{SystemSockets, TcpProtocol, TcpSockets, socket2};
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::client::TlsStream;
 use tower::service_fn;
@@ -228,7 +229,6 @@ async fn a_response_is_logged_when_the_client_has_received_it() {
     let visitor = served.server.connect(HttpVersion::Http2).await;
     visitor.get("/f", &[("range", "bytes=0-9")]).await;
     assert_eq!(served.log.wait(1).await[0]["bytes"], 10);
-    sleep(Duration::from_millis(100)).await;
     let unread = begun.elapsed().as_secs_f64();
     let mut content = vec![0; 1_000_000];
     stream.read_exact(&mut content).await.unwrap();
@@ -347,7 +347,8 @@ async fn every_connection_in_the_queue_of_a_server_that_stops_is_answered() {
 /// RFC 9113, section 6.8: a client may have sent it before it gets GOAWAY, here behind its answer to PING.
 #[tokio::test]
 async fn the_first_request_of_a_connection_over_http2_is_answered_by_a_server_that_stops() {
-    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), uploads());
+    let site = uploads(unbounded_channel().0);
+    let config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), site);
     let server = Server::bind(config).await.unwrap();
     let handle = server.handle();
     let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
@@ -404,7 +405,8 @@ impl TcpSockets for LargeBuffers {
     }
 }
 
-/// The system takes more only when a third of its buffer is free: that may take longer than the idle timeout.
+/// The system takes more only when a third of its buffer is free: that may take longer than the idle timeout. The client
+/// reads by the wall clock, as the buffers are the kernel's.
 #[tokio::test]
 async fn slow_clients_of_systems_with_large_buffers_are_not_idle() {
     let served = served(|config| {
@@ -523,12 +525,21 @@ async fn a_client_that_does_not_read_is_idle() {
     assert_eq!(served.log.wait(1).await[0]["complete"], false);
 }
 
-/// Answers when it has the content of a request.
-fn uploads() -> Site {
-    Site::new(service_fn(|request: Request<Body>| async move {
-        let content = request.into_body().collect().await.unwrap().to_bytes();
-        let length = Full::from(content.len().to_string());
-        Ok::<_, Infallible>(Response::new(Body::new(SlowlyDropped(length))))
+/// Answers when it has the content of a request, whose first part it reports.
+fn uploads(begun: UnboundedSender<()>) -> Site {
+    Site::new(service_fn(move |request: Request<Body>| {
+        let begun = begun.clone();
+        async move {
+            let mut content = request.into_body();
+            let first = content.frame().await.transpose().unwrap();
+            // Not every test waits for it.
+            let _ = begun.send(());
+            let first = first.and_then(|frame| frame.into_data().ok());
+            let rest = content.collect().await.unwrap().to_bytes();
+            let length = first.map_or(0, |part| part.len()) + rest.len();
+            let length = Full::from(length.to_string());
+            Ok::<_, Infallible>(Response::new(Body::new(SlowlyDropped(length))))
+        }
     }))
 }
 
@@ -577,7 +588,8 @@ async fn uploads_over_http2_whose_clients_have_their_answers_are_complete_in_the
     const UPLOADS: usize = 10;
     for connections in [1, UPLOADS] {
         let log = Lines::default();
-        let mut config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), uploads());
+        let (begun, mut begins) = unbounded_channel();
+        let mut config = ServerConfig::cleartext(([127, 0, 0, 1], 0).into(), uploads(begun));
         config.access_log = Some(AccessLog::new(log.clone()));
         let server = Server::bind(config).await.unwrap();
         let (address, handle) = (server.local_addr(), server.handle());
@@ -591,12 +603,10 @@ async fn uploads_over_http2_whose_clients_have_their_answers_are_complete_in_the
             senders.push(sender);
         }
         let mut uploading = tokio::task::JoinSet::new();
-        let (begun, mut begins) = tokio::sync::mpsc::channel(UPLOADS);
         let (stopped, _) = tokio::sync::watch::channel(false);
         for index in 0..UPLOADS {
-            let (begun, mut stopping) = (begun.clone(), stopped.subscribe());
+            let mut stopping = stopped.subscribe();
             let parts = futures_util::stream::once(async move {
-                begun.send(()).await.unwrap();
                 Ok::<_, Infallible>(http_body::Frame::data(Bytes::from(vec![7; 20_000])))
             })
             .chain(futures_util::stream::once(async move {
@@ -611,7 +621,6 @@ async fn uploads_over_http2_whose_clients_have_their_answers_are_complete_in_the
         for _ in 0..UPLOADS {
             begins.recv().await.unwrap();
         }
-        sleep(Duration::from_millis(50)).await;
         handle.shut_down();
         stopped.send_replace(true);
         while let Some(uploaded) = uploading.join_next().await {

@@ -9,6 +9,7 @@ use marline_http::proxy::{ClientFields, ForwardedFields};
 use marline_http::tcp::socket2;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 use super::application::{Application, Then, field};
 use super::{LIMIT, get, proxy, proxy_with, request, whole};
@@ -196,14 +197,15 @@ async fn a_request_that_runs_in_a_circle_ends() {
     assert!(got.text.contains("loop"), "{}", got.text);
 }
 
-/// An application whose response has no end but that of its connection, which is reset.
-async fn cut() -> Application {
-    Application::with(Arc::new(|mut stream, _| {
+/// An application whose response has no end but that of its connection, which is reset once a client `has` its content:
+/// a reset discards what the proxy has not read.
+async fn cut(has: Arc<Notify>) -> Application {
+    Application::with(Arc::new(move |mut stream, _| {
+        let has = Arc::clone(&has);
         Box::pin(async move {
             let begin = b"HTTP/1.0 200 OK\r\n\r\nhello";
             stream.write_all(begin).await.ok()?;
-            // The proxy has it before the reset, which discards what it has not.
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            has.notified().await;
             socket2::SockRef::from(&stream)
                 .set_linger(Some(Duration::ZERO))
                 .ok()?;
@@ -216,21 +218,24 @@ async fn cut() -> Application {
 /// Without a length, clients of HTTP/1.0 take the end of a connection for that of its content.
 #[tokio::test]
 async fn a_response_without_a_length_that_is_reset_is_whole_for_no_client() {
-    let application = cut().await;
+    let has = Arc::new(Notify::new());
+    let application = cut(Arc::clone(&has)).await;
     let proxy = proxy(&[application.url()]).await;
     for version in VERSIONS {
         let response = request(&proxy, version, Method::GET, &[], Body::empty()).await;
         let mut download = response.unwrap().into_body();
-        let end = loop {
-            match download.chunk().await {
-                Ok(Some(_)) => {}
-                end => break end,
-            }
-        };
-        assert!(end.is_err(), "{version:?}");
+        let content = download.chunk().await.unwrap();
+        assert_eq!(content.as_deref(), Some(&b"hello"[..]), "{version:?}");
+        has.notify_one();
+        assert!(download.chunk().await.is_err(), "{version:?}");
     }
     let mut stream = TcpStream::connect(proxy.address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut begin = Vec::new();
+    while !begin.ends_with(b"hello") {
+        begin.push(stream.read_u8().await.unwrap());
+    }
+    has.notify_one();
     let read = stream.read_to_end(&mut Vec::new()).await;
     assert!(read.is_err(), "{read:?}");
 }

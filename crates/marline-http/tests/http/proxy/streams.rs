@@ -1,8 +1,8 @@
 //! Content that is passed on as it arrives.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use hyper_util::server::conn::auto;
 use marline_http::Body;
 use marline_http::client::HttpVersion;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
 
 use super::application::{Application, Then, field};
 use super::{LIMIT, proxy, request, whole};
-use crate::common::{VERSIONS, pattern};
+use crate::common::{VERSIONS, pattern, settled};
 
 /// Content made of `parts` with this length, counted as they are taken.
 struct Parts {
@@ -27,7 +28,8 @@ struct Parts {
     part: Bytes,
     taken: Arc<AtomicU64>,
     end: End,
-    wait: Option<Pin<Box<tokio::time::Sleep>>>,
+    /// Comes when the content before a failure has arrived.
+    arrived: Option<oneshot::Receiver<()>>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,10 +61,8 @@ impl http_body::Body for Parts {
                 Poll::Ready(Some(Ok(Frame::trailers(trailers))))
             }
             End::Fails => {
-                // After the data sent before has left.
-                let wait = || Box::pin(tokio::time::sleep(Duration::from_millis(200)));
-                let wait = self.wait.get_or_insert_with(wait);
-                if wait.as_mut().poll(cx).is_pending() {
+                let arrived = self.arrived.as_mut().map(Pin::new);
+                if arrived.is_some_and(|arrived| arrived.poll(cx).is_pending()) {
                     self.end = End::Fails;
                     return Poll::Pending;
                 }
@@ -126,7 +126,7 @@ async fn trailers_are_passed_on() {
                 part: Bytes::from_static(b"part"),
                 taken: Arc::default(),
                 end: End::Trailers,
-                wait: None,
+                arrived: None,
             };
             let headers = [("te", "trailers"), ("trailer", "x-sum")];
             let body = Body::new(parts);
@@ -174,25 +174,13 @@ async fn an_upload_waits_for_an_application_that_does_not_read() {
             part: vec![7; PART].into(),
             taken: Arc::clone(&taken),
             end: End::Whole,
-            wait: None,
+            arrived: None,
         });
         let length = TOTAL.to_string();
         let headers = [("content-length", &*length)];
         let uploading = request(&proxy, version, Method::PUT, &headers, body);
-        let check = async {
-            // Until no more is taken.
-            let mut before = 0;
-            loop {
-                tokio::time::sleep(Duration::from_millis(300)).await;
-                let now = taken.load(SeqCst);
-                if now == before && now > 0 {
-                    break now;
-                }
-                before = now;
-            }
-        };
         let (response, held) = tokio::join!(uploading, async {
-            let held = check.await;
+            let held = settled("the upload waits", || taken.load(SeqCst)).await;
             go.notify_one();
             held
         });
@@ -227,16 +215,8 @@ async fn an_application_waits_for_a_client_that_does_not_read() {
         written.store(0, SeqCst);
         let response = request(&proxy, version, Method::GET, &[], Body::empty()).await;
         let response = response.unwrap();
-        let mut before = u64::MAX;
-        loop {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            let now = written.load(SeqCst);
-            if now == before {
-                break;
-            }
-            before = now;
-        }
-        assert!(before < 64 << 20, "{version:?}: {before} bytes were sent");
+        let sent = settled("the application waits", || written.load(SeqCst)).await;
+        assert!(sent < 64 << 20, "{version:?}: {sent} bytes were sent");
         drop(response);
     }
 }
@@ -268,10 +248,16 @@ async fn an_upload_that_breaks_off_does_not_look_whole_to_the_application() {
     for end in [End::Fails, End::Hangs] {
         for version in VERSIONS {
             let (ended, mut seen) = tokio::sync::mpsc::unbounded_channel();
+            let (arrives, arrived) = oneshot::channel();
+            let arrives = Arc::new(Mutex::new(Some(arrives)));
             let application = Application::with(Arc::new(move |mut stream, _| {
-                let ended = ended.clone();
+                let (ended, arrives) = (ended.clone(), arrives.lock().unwrap().take());
                 Box::pin(async move {
                     let mut content = Vec::new();
+                    while content.windows(4).filter(|part| part == b"part").count() < 2 {
+                        content.push(stream.read_u8().await.ok()?);
+                    }
+                    arrives?.send(()).ok()?;
                     let _ = stream.read_to_end(&mut content).await;
                     ended.send(content).ok()?;
                     None
@@ -279,15 +265,23 @@ async fn an_upload_that_breaks_off_does_not_look_whole_to_the_application() {
             }))
             .await;
             let proxy = proxy(&[application.url()]).await;
+            let mut arrived = Some(arrived);
             let body = Body::new(Parts {
                 left: 2,
                 part: Bytes::from_static(b"part"),
                 taken: Arc::default(),
                 end: end.clone(),
-                wait: None,
+                arrived: arrived.take_if(|_| matches!(end, End::Fails)),
             });
             let sending = request(&proxy, version, Method::POST, &[], body);
-            let _ = tokio::time::timeout(Duration::from_millis(500), sending).await;
+            match arrived {
+                None => drop(sending.await),
+                // The client leaves.
+                Some(arrived) => tokio::select! {
+                    _ = sending => panic!("{version:?}: there is no answer"),
+                    arrived = arrived => arrived.unwrap(),
+                },
+            }
             let content = tokio::time::timeout(LIMIT, seen.recv()).await;
             let content = content
                 .unwrap_or_else(|_| panic!("{version:?}: {end:?}"))
@@ -434,7 +428,7 @@ async fn content_of_get_without_a_length_is_passed_on() {
                 part: Bytes::from_static(b"hello"),
                 taken: Arc::default(),
                 end: End::Whole,
-                wait: None,
+                arrived: None,
             };
             // The client's hyper sends trailers over HTTP/1.1 only with this field.
             let chunked = [("transfer-encoding", "chunked")];
