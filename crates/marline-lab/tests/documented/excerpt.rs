@@ -383,7 +383,8 @@ impl Excerpt {
     }
 }
 
-/// The 95 % interval of a statistic at `point`. Extremes have none, and few values give none to rely on.
+/// The 95 % interval of a statistic at `point`. Extremes have none, and few values give none to rely on; where nothing is
+/// random, it is the value.
 fn interval(
     results: &Results,
     runs: &StoredRuns,
@@ -394,6 +395,7 @@ fn interval(
     let cell = cells.find(|cell| cell.variant == measure.variant && cell.parameters == *point)?;
     let summary = cell.metrics.get(&measure.metric)?;
     let ends = match measure.statistic {
+        statistic if cell.deterministic => [statistic.of(summary)?; 2],
         Statistic::Median => summary.ci95?,
         Statistic::Mean => interval_of_mean(summary.mean?, summary.std?, summary.n)?,
         statistic if summary.n < statistic.fewest_pairs() => return None,
