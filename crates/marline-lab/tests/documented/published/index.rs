@@ -113,6 +113,8 @@ pub(crate) struct Entry {
     pub(crate) against: Option<String>,
     /// A pointer to the interval.
     pub(crate) interval: Option<String>,
+    /// A pointer to the number of observations of which ours is the share in percent.
+    pub(crate) share_of: Option<String>,
     /// The command that writes the file.
     pub(crate) command: Option<String>,
     #[serde(default)]

@@ -273,6 +273,10 @@ fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
         .as_deref()
         .map(|pointer| [0, 1].map(|end| number(&format!("{pointer}/{end}"))));
     let mut one = Measured { value, interval };
+    if let Some(pointer) = &entry.share_of {
+        let of = number(pointer);
+        one = share((value / 100.0 * of).round() as usize, of as usize);
+    }
     if let Some(other) = &entry.against {
         let other = number(other);
         one = one.map(|value| 100.0 * (value / other - 1.0));
