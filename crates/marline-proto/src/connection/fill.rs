@@ -78,10 +78,19 @@ impl Connection {
         slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
+    /// Makes the ACK frames that `at` carries due again where they may be lost.
+    pub(super) fn repeat_acks(&mut self, now: Instant, at: Slot) {
+        for of in self.paths.slots() {
+            if self.paths.ack_carrier(of) == at {
+                self.paths[of].space.received.repeat_ack(now);
+            }
+        }
+    }
+
     /// Appends the ACK frames for a packet on `at`, usually those of its own packet number space.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
         for of in self.paths.slots() {
-            if !self.paths[of].space.received.has_unacked() || self.paths.ack_carrier(of) != at {
+            if !self.paths[of].space.received.is_ack_wanted() || self.paths.ack_carrier(of) != at {
                 continue;
             }
             let room = limit.saturating_sub(buf.len());
@@ -167,6 +176,9 @@ impl Connection {
         let one_rtt = packet.level == EncryptionLevel::OneRtt;
         let at = packet.path;
         if one_rtt {
+            if self.paths[at].ping_due {
+                self.repeat_acks(now, at);
+            }
             self.write_acks(now, at, buf, limit);
         }
         let is_best = at == self.paths.best();

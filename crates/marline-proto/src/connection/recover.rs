@@ -312,6 +312,9 @@ impl Connection {
             Some(Expired::Probe(id)) => {
                 path.counters.ptos += 1;
                 path.liveness.on_timeout(now);
+                // As what is probed for, ACK frames may be lost. Those of 1-RTT packets also accompany probes of the
+                // handshake: until that is confirmed, nothing else is sent for certain.
+                self.repeat_acks(now, at);
                 if self.paths.reroutes_on_timeout() {
                     self.paths[at].recovery.request_probes();
                     self.reroute_outstanding(at);

@@ -38,6 +38,7 @@ mod hostile;
 mod idle;
 mod keyupdate;
 mod longrtt;
+mod lost_acks;
 mod mtu;
 mod multipath;
 mod multiplexing;

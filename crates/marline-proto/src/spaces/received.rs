@@ -21,6 +21,10 @@ pub(crate) struct Received {
     largest_eliciting: Option<u64>,
     /// Largest Acknowledged of the ACK frames so far.
     largest_reported: Option<u64>,
+    /// Largest Acknowledged of the ACK frames that the peer has acknowledged.
+    largest_confirmed: Option<u64>,
+    /// Whether the next packet repeats an ACK frame.
+    repeats: bool,
     ecn: EcnCounts,
     total: u64,
     /// Ack-eliciting packets since the last ACK frame, and the arrival time of the first.
@@ -166,6 +170,20 @@ impl Received {
         self.unacked > 0
     }
 
+    /// Whether the next packet has an ACK frame.
+    pub(crate) fn is_ack_wanted(&self) -> bool {
+        self.has_unacked() || self.repeats
+    }
+
+    /// Makes an ACK frame due again if the last ones may be lost: the peer has acknowledged none with the latest numbers.
+    /// Without, it learns of nothing that it sent until another of its packets arrives, and its window may be full.
+    pub(crate) fn repeat_ack(&mut self, now: Instant) {
+        if self.largest_reported > self.largest_confirmed {
+            self.repeats = true;
+            self.acknowledge_by(now);
+        }
+    }
+
     /// Appends an ACK frame of at most `room` bytes, or a PATH_ACK frame for `path`; returns the largest
     /// number it acknowledges.
     pub(crate) fn write_ack(
@@ -196,6 +214,7 @@ impl Received {
         }
         self.largest_reported = Some(largest);
         self.unacked = 0;
+        self.repeats = false;
         self.oldest_unacked_at = None;
         self.deadline = None;
         Some(largest)
@@ -205,6 +224,7 @@ impl Received {
     /// repeated (RFC 9000, section 13.2.4). The numbers are kept for duplicate detection.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.report_from = self.report_from.max(largest);
+        self.largest_confirmed = self.largest_confirmed.max(Some(largest));
     }
 }
 
