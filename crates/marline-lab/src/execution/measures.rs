@@ -30,7 +30,7 @@ pub struct PathCapacity {
 /// header with its tag, and the header of a STREAM frame.
 const OVERHEAD: f64 = 1480.0 / 1412.0;
 
-/// The ideal performance of the links between client and server, if they are a chain: without queues,
+/// The ideal performance of the links between client and server, if they are a chain with fixed limits: without queues,
 /// losses and other traffic.
 pub fn ideal(topology: &Topology) -> Option<Ideal> {
     let is_chain = topology.links.len() == topology.hosts.len() + topology.routers.len() - 1
@@ -43,6 +43,9 @@ pub fn ideal(topology: &Topology) -> Option<Ideal> {
     for channel in &topology.channels {
         // Its links share the time.
         let channel = channel.read(topology).ok()?;
+        if !channel.spec.has_fixed_limits() {
+            return None;
+        }
         let rates = channel.spec.unloaded_rates();
         let seconds_per_bit: f64 = rates.map(|rate| 1.0 / rate).sum();
         ideal.rate_bps = ideal.rate_bps.min(1.0 / seconds_per_bit);
@@ -56,7 +59,8 @@ fn of_chain<'a>(links: impl IntoIterator<Item = &'a LinkDef>) -> Option<PathCapa
         rate_bps: f64::INFINITY,
     };
     for link in links {
-        let unloaded = link.spec.parse::<LinkSpec>().ok()?.unloaded();
+        let spec = link.spec.parse::<LinkSpec>().ok()?;
+        let unloaded = spec.has_fixed_limits().then(|| spec.unloaded())?;
         ideal.rtt_s += unloaded.rtt.as_secs_f64();
         ideal.rate_bps = ideal.rate_bps.min(unloaded.down.unwrap_or(f64::INFINITY));
     }
@@ -64,7 +68,7 @@ fn of_chain<'a>(links: impl IntoIterator<Item = &'a LinkDef>) -> Option<PathCapa
 }
 
 /// The same of `settings`: of the path on which connections begin and the others that they use. `None` if links
-/// change.
+/// change, or have no fixed limits.
 pub fn ideal_of(settings: &Settings) -> Option<Ideal> {
     if !settings.changes.is_empty() {
         return None;

@@ -30,6 +30,8 @@ pub(super) fn add(page: Report, data: &ReportData) -> Report {
 struct Change {
     /// Positive if it is for the better.
     percent: f64,
+    /// Whether its interval has both directions.
+    is_undecided: bool,
     point: String,
     from: String,
     to: String,
@@ -45,6 +47,9 @@ impl Change {
         };
         Some(Self {
             percent: result.improvement_percent?,
+            is_undecided: result
+                .sure_interval()
+                .is_some_and(|[low, high]| low < 0.0 && high > 0.0),
             point: data.points.unambiguous(&result.parameters),
             from: text(&result.b)?,
             to: text(&result.a)?,
@@ -79,6 +84,8 @@ fn sentence(data: &ReportData) -> Option<String> {
         .collect();
     changes.sort_by(|one, other| other.percent.total_cmp(&one.percent));
     let (same, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::is_none);
+    let (undecided, changes): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|change| change.is_undecided);
     let (better, worse): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| change.percent > 0.0);
     let (gets_better, gets_worse) = match is_better_larger(&first.metric) {
@@ -103,14 +110,11 @@ fn sentence(data: &ReportData) -> Option<String> {
             listed(worse.iter().map(Change::words))
         ));
     }
+    if !undecided.is_empty() {
+        clauses.push(format!("does not change for certain{}", at(&undecided)));
+    }
     if !same.is_empty() {
-        let points = listed(same.iter().map(|change| change.point.clone()));
-        let at = if points.is_empty() {
-            String::new()
-        } else {
-            format!(" at {points}")
-        };
-        clauses.push(format!("is the same{at}"));
+        clauses.push(format!("is the same{}", at(&same)));
     }
     let is_sure = |result: &&ComparisonResult| result.sure_interval().is_some();
     let caution = match pair.comparisons.iter().any(is_sure) {
@@ -127,6 +131,15 @@ fn sentence(data: &ReportData) -> Option<String> {
             clauses.join("; it ")
         )
     })
+}
+
+/// ` at one and two`, of the points of `changes` that have names.
+fn at(changes: &[Change]) -> String {
+    let points = listed(changes.iter().map(|change| change.point.clone()));
+    match points.is_empty() {
+        true => String::new(),
+        false => format!(" at {points}"),
+    }
 }
 
 /// `one`, `one and two`, or `one, two and three`.

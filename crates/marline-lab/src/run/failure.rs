@@ -17,6 +17,15 @@ pub enum RunFailure {
         /// The experiment whose runs it has.
         found: String,
     },
+    /// Another start writes to the directory.
+    #[error(
+        "another `marline lab run` writes to {}; wait for its end, or choose another --out",
+        directory.display()
+    )]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The directory has results with other settings.
     #[error(
         "{} has runs with other settings ({differing}); choose another --out, or start over with --fresh",

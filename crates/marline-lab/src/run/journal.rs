@@ -14,6 +14,37 @@ use super::{Plan, Record, RunFailure};
 /// The file to which finished runs are appended, if they are kept.
 pub(super) struct Journal {
     file: Option<(File, PathBuf)>,
+    /// Held for the plan and the results beside it, too.
+    _lock: Option<Lock>,
+}
+
+/// A directory that no other start writes to.
+#[cfg(target_os = "linux")]
+type Lock = nix::fcntl::Flock<File>;
+#[cfg(not(target_os = "linux"))]
+type Lock = File;
+
+/// Locks `directory` until the result is dropped. File systems without locks are used without.
+///
+/// # Errors
+/// Another start has locked it, or it cannot be read.
+fn lock(directory: &Path) -> Result<Option<Lock>, RunFailure> {
+    let opened = File::open(directory).map_err(|cause| RunFailure::unreadable(directory, cause))?;
+    #[cfg(target_os = "linux")]
+    {
+        use nix::errno::Errno;
+        use nix::fcntl::{Flock, FlockArg};
+
+        match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(lock)),
+            Err((_, Errno::EWOULDBLOCK)) => Err(RunFailure::InUse {
+                directory: directory.to_owned(),
+            }),
+            Err(_) => Ok(None),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(Some(opened))
 }
 
 /// A journal, and the runs it contained when it was opened.
@@ -25,7 +56,10 @@ pub(super) struct Continued {
 impl Journal {
     /// A journal that keeps nothing.
     pub(super) const fn none() -> Self {
-        Self { file: None }
+        Self {
+            file: None,
+            _lock: None,
+        }
     }
 
     /// Opens or creates the journal of `plan` in `directory`, and returns its runs. With `fresh`, they
@@ -36,6 +70,7 @@ impl Journal {
         fresh: bool,
     ) -> Result<Continued, RunFailure> {
         std::fs::create_dir_all(directory).map_err(|cause| RunFailure::file(directory, cause))?;
+        let lock = lock(directory)?;
         let path = directory.join(RUNS);
         let records = if fresh {
             remove(&path)?;
@@ -90,6 +125,7 @@ impl Journal {
             .map_err(|cause| RunFailure::file(&path, cause))?;
         let journal = Self {
             file: Some((file, path)),
+            _lock: lock,
         };
         Ok(Continued { journal, records })
     }

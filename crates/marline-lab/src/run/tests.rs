@@ -459,6 +459,30 @@ fn progress_is_reported() {
 
 /// Runs are interrupted, the journal is truncated in the middle of a line, and the runs continue.
 #[test]
+fn a_directory_has_one_start_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = experiment();
+    let start = |progress: &mut dyn FnMut(Progress)| {
+        run(
+            &experiment,
+            &fake,
+            &options(Some(directory.path())),
+            progress,
+        )
+    };
+    let mut other = None;
+    start(&mut |_| {
+        other.get_or_insert_with(|| start(&mut |_| {}).err());
+    })
+    .unwrap();
+    assert!(
+        matches!(other, Some(Some(RunFailure::InUse { .. }))),
+        "{other:?}"
+    );
+    start(&mut |_| {}).unwrap();
+}
+
+#[test]
 fn an_interrupted_experiment_continues() {
     let whole = complete(&options(None));
     let directory = tempfile::tempdir().unwrap();

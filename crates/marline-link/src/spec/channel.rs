@@ -115,6 +115,11 @@ impl ChannelSpec {
         Ok(())
     }
 
+    /// Whether the rates of its links do not follow a distance.
+    pub fn has_fixed_limits(&self) -> bool {
+        self.links.iter().all(|link| link.wifi.distance.is_none())
+    }
+
     /// Rates of its links in bits per second, each as if it had the channel alone: the share of the PHY rate that
     /// other traffic leaves, without errors and contention.
     pub fn unloaded_rates(&self) -> impl Iterator<Item = f64> {

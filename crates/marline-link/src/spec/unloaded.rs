@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LinkSpec, LteSpec, Radio, WifiSpec};
+use super::{DirectionSpec, LinkSpec, LteSpec, Radio, WifiSpec};
 
 /// Performance of a link without queueing, losses and other traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,19 @@ impl LinkSpec {
                 .chain(wire.map(|rate| rate as f64))
                 .reduce(f64::min),
         }
+    }
+
+    /// Whether [`unloaded`](Self::unloaded) says what the link allows at any time, but for rates that vary by chance around
+    /// their mean: neither rate nor delay follows a trace, blockages, hand-overs or a distance.
+    pub fn has_fixed_limits(&self) -> bool {
+        let is_fixed = |direction: &DirectionSpec| {
+            direction.trace.is_none()
+                && direction.delay_trace.is_none()
+                && direction.blockage.is_none()
+                && direction.handover.is_none()
+        };
+        let walks = matches!(&self.radio, Radio::Wifi(wifi) if wifi.distance.is_some());
+        !walks && is_fixed(&self.up) && is_fixed(&self.down)
     }
 
     /// Whether its rate from the server to the client is the same all the time, or never above that of

@@ -92,3 +92,19 @@ fn ideal_time_adds_each_path_after_its_delay() {
     close(both.seconds(362_500, 2), 0.04 + 0.02 + 0.09 + 0.1);
     close(both.goodput_bps(), 2e7);
 }
+
+#[test]
+fn links_without_fixed_limits_have_no_ideal() {
+    let of = |link: &str| {
+        let spec = format!("title = 'x'\nlink = '{link}'\nworkload.objects = '1MB'\nrepeats = 2\n");
+        let experiment = crate::scenario::Experiment::parse(&spec, "x.toml", &[]).unwrap();
+        ideal_of(&experiment.cells[0].settings)
+    };
+    let fixed = "rate=8mbps,rtt=40ms";
+    assert!(of(fixed).is_some());
+    assert!(of("lte-a").is_some());
+    for varying in ["blockage=5s/1s,blockage-rate=10%", "handover=5s"] {
+        assert_eq!(of(&format!("{fixed},{varying}")), None, "{varying}");
+    }
+    assert_eq!(of("model=wifi,wifi.distance=10m@0s+60m@20s"), None);
+}

@@ -87,6 +87,25 @@ fn a_gain_hides_no_loss() {
 }
 
 #[test]
+fn a_gain_that_is_undecided_is_none() {
+    let noisy = |job: &Job| {
+        let mut outcome = fake(job)?;
+        let sign = if job.repeat % 2 == 0 { 1.0 } else { -1.0 };
+        let time = match &*job.variant {
+            "fast" => 1.0 + 0.1 * sign * f64::from(job.repeat + 1),
+            _ => 1.01,
+        };
+        outcome.metrics.insert("completion_s".to_owned(), time);
+        Ok(outcome)
+    };
+    let html = ResultsDirectory::of(TRAIN, noisy).html();
+    assert_eq!(
+        element(&html, "gain"),
+        "With fast instead of slow, the median completion time does not change for certain at 500 kB and 2.4 MB."
+    );
+}
+
+#[test]
 fn without_comparisons_the_best_variant_is_compared_with_the_next_best() {
     let three =
         format!("{PLAIN}[variant.slowest]\ncc = 'cubic'\n").replace("repeats = 1", "repeats = 8");
