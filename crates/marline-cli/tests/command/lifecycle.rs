@@ -51,8 +51,19 @@ async fn clients_of_a_killed_server_are_reset_at_once_and_resume_with_0_rtt() {
     let mut response = fetch().await.unwrap().into_body();
     while response.chunk().await.unwrap().is_some() {}
     connection.quic().unwrap().confirmed().await.unwrap();
-    // The session ticket and the address token follow the handshake.
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // Tickets follow the handshake, two for each connection, of which this takes one.
+    let resumed = async {
+        loop {
+            let other = client.connect(&origin).await.unwrap();
+            let quic = other.quic().unwrap();
+            quic.confirmed().await.unwrap();
+            if quic.is_resumed() {
+                break;
+            }
+        }
+    };
+    let resumed = tokio::time::timeout(Duration::from_secs(120), resumed).await;
+    resumed.expect("a ticket comes");
 
     server.child.kill().unwrap();
     server.child.wait().unwrap();
