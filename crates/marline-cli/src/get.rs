@@ -3,12 +3,11 @@
 mod arguments;
 pub(crate) mod curl;
 mod data;
-mod file;
+pub(crate) mod file;
 mod glob;
 pub(crate) mod hints;
 mod netrc;
 mod network;
-pub(crate) mod prepare;
 mod private;
 mod proxies;
 mod request;

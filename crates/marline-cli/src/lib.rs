@@ -34,6 +34,7 @@ mod listen;
 mod log;
 mod man;
 mod pipes;
+mod prepare;
 mod progress;
 mod proxy;
 mod qlog;
@@ -63,7 +64,7 @@ use crate::failure::Failure;
 
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
-    let lines = match get::prepare::prepared(std::env::args_os().collect()) {
+    let lines = match prepare::prepared(std::env::args_os().collect()) {
         Ok(lines) => lines,
         Err(failure) => return failure.report(),
     };

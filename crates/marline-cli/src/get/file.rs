@@ -7,7 +7,7 @@ use std::path::Path;
 use super::STANDARD_OUTPUT as STANDARD_INPUT;
 
 /// The size of files with flags, header fields or formats, in bytes.
-pub(super) const MAX_SMALL: u64 = 1 << 20;
+pub(crate) const MAX_SMALL: u64 = 1 << 20;
 
 /// The size of files with credentials of hosts, or with what is known of servers, in bytes.
 pub(super) const MAX_LIST: u64 = 16 << 20;
@@ -37,7 +37,7 @@ pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 }
 
 /// As [`read_input`], for text.
-pub(super) fn read_input_text(path: &Path, limit: u64) -> io::Result<String> {
+pub(crate) fn read_input_text(path: &Path, limit: u64) -> io::Result<String> {
     text(read_input(path, limit)?)
 }
 
