@@ -1,7 +1,8 @@
 //! The structure that `ARCHITECTURE.md` describes, read from the sources.
 //!
 //! The top-level modules of each crate form no circle: one that imports another, directly or through others, is not
-//! imported by it. A reader can then take them one at a time, from the bottom. Tests may import what they like.
+//! imported by it. A reader can then take them one at a time, from the bottom. Tests may import what they like. No source is
+//! longer than [`MOST_LINES`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,6 +16,9 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("marline-link", &["preset", "spec"]),
     ("marline-report", &["chart", "html"]),
 ];
+
+/// The lines of a source, tests inside it included, above which it is cut by subject.
+const MOST_LINES: usize = 700;
 
 /// The imports of a crate's top-level modules among each other.
 type Imports = BTreeMap<String, BTreeSet<String>>;
@@ -263,4 +267,22 @@ fn the_functions_of_steps_exist() {
             }
         }
     }
+}
+
+#[test]
+fn no_source_is_so_long_that_it_has_several_subjects() {
+    let mut files = Vec::new();
+    for one in fs::read_dir(crates()).expect("the crates") {
+        let src = one.expect("an entry").path().join("src");
+        if src.is_dir() {
+            sources(&src, &mut files);
+        }
+    }
+    assert!(files.len() > 100, "{}", files.len());
+    let long = files.iter().filter_map(|file| {
+        let lines = fs::read_to_string(file).expect("a source").lines().count();
+        (lines > MOST_LINES).then(|| format!("{}: {lines} lines", file.display()))
+    });
+    let long: Vec<_> = long.collect();
+    assert!(long.is_empty(), "over {MOST_LINES} lines: {long:#?}");
 }

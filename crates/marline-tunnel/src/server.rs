@@ -1,8 +1,10 @@
 //! The server: a site for the server of `marline-http`, which answers CONNECT-IP requests.
 
-use std::collections::{BTreeMap, HashMap};
+mod metrics;
+
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +20,7 @@ use marline_h3::capsule::CapsuleType;
 use marline_http::Body;
 use marline_http::http3::Datagrams;
 use marline_http::log::{Frequent, Level, Subject, emit, emit_frequent};
-use marline_http::server::{ClientAddress, MetricsSource, Site, Tunnel, metric_head};
+use marline_http::server::{ClientAddress, Site, Tunnel};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::service_fn;
@@ -26,7 +28,7 @@ use tower::util::BoxCloneSyncService;
 
 use crate::address::{self, ADDRESS_REQUEST, Address};
 use crate::copies;
-use crate::counters::{Carried, Counters, Dropped};
+use crate::counters::{Counters, Dropped};
 use crate::device::Device;
 use crate::dial::Destinations;
 use crate::dns;
@@ -595,106 +597,6 @@ impl Refusal {
     }
 }
 
-impl Tunnels {
-    /// The bytes of each path of each client's connection, UDP payload.
-    fn write_paths(&self, out: &mut String) -> fmt::Result {
-        let name = "marline_tunnel_path_bytes_total";
-        metric_head(
-            out,
-            name,
-            "counter",
-            "Bytes of UDP payload of each path of a client's connection.",
-        )?;
-        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
-        // One of the addresses of a client names it.
-        let mut links: BTreeMap<_, _> = BTreeMap::new();
-        for (address, link) in clients.iter() {
-            let named = links.entry(Arc::as_ptr(link)).or_insert((*address, link));
-            named.0 = named.0.min(*address);
-        }
-        for (address, link) in links.values() {
-            for path in link.datagrams.path_stats() {
-                let id = path.id;
-                for (direction, bytes) in [
-                    ("to_client", path.udp_sent.bytes),
-                    ("from_client", path.udp_received.bytes),
-                ] {
-                    writeln!(
-                        out,
-                        "{name}{{client=\"{address}\",path=\"{id}\",direction=\"{direction}\"}} {bytes}"
-                    )?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl MetricsSource for Tunnels {
-    fn write(&self, out: &mut String) -> fmt::Result {
-        let name = "marline_tunnel_clients";
-        metric_head(out, name, "gauge", "Clients that have addresses now.")?;
-        writeln!(out, "{name} {}", self.config.pool.leases())?;
-        let carried = [
-            ("to_client", self.counters.sent()),
-            ("from_client", self.counters.received()),
-        ];
-        let name = "marline_tunnel_packets_total";
-        metric_head(out, name, "counter", "IP packets that were carried.")?;
-        for (direction, Carried { packets, .. }) in carried {
-            writeln!(out, "{name}{{direction=\"{direction}\"}} {packets}")?;
-        }
-        let name = "marline_tunnel_bytes_total";
-        metric_head(
-            out,
-            name,
-            "counter",
-            "Bytes of IP packets that were carried.",
-        )?;
-        for (direction, Carried { bytes, .. }) in carried {
-            writeln!(out, "{name}{{direction=\"{direction}\"}} {bytes}")?;
-        }
-        let name = "marline_tunnel_copied_packets_total";
-        metric_head(
-            out,
-            name,
-            "counter",
-            "IP packets to clients that were sent on a second path.",
-        )?;
-        writeln!(out, "{name} {}", self.counters.copied())?;
-        self.write_paths(out)?;
-        let name = "marline_tunnel_refused_total";
-        metric_head(
-            out,
-            name,
-            "counter",
-            "Requests that got no tunnel, by the reason.",
-        )?;
-        for (reason, refused) in Refusal::REASONS.iter().zip(&self.refused) {
-            let refused = refused.load(Relaxed);
-            writeln!(out, "{name}{{reason=\"{reason}\"}} {refused}")?;
-        }
-        let name = "marline_tunnel_dropped_packets_total";
-        metric_head(
-            out,
-            name,
-            "counter",
-            "IP packets that were dropped, by the reason.",
-        )?;
-        for why in Dropped::ALL {
-            let (reason, dropped) = (why.name(), self.counters.dropped(why));
-            writeln!(out, "{name}{{reason=\"{reason}\"}} {dropped}")?;
-        }
-        if let Some(dialer) = &self.dialer {
-            dialer.write(out, self.counters.split())?;
-        }
-        match &self.udp {
-            Some(proxy) => proxy.write(out),
-            None => Ok(()),
-        }
-    }
-}
-
 impl fmt::Debug for Tunnels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tunnels")
@@ -706,76 +608,4 @@ impl fmt::Debug for Tunnels {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packet::tests::udp;
-
-    fn nets(texts: &[&str]) -> Vec<IpNet> {
-        texts.iter().map(|text| text.parse().unwrap()).collect()
-    }
-
-    #[test]
-    fn a_client_sends_from_its_own_addresses_only() {
-        let assigned: Vec<IpAddr> = vec!["10.0.0.2".parse().unwrap(), "fd00::2".parse().unwrap()];
-        let ranges = ranges(&nets(&["0.0.0.0/0", "::/0"]), &Scope::default());
-        let verdict = |source: &str, destination: &str| {
-            let header = Header::parse(&udp(source, destination, 0)).unwrap();
-            accept(&header, &assigned, &ranges).err()
-        };
-        assert_eq!(verdict("10.0.0.2", "192.0.2.1"), None);
-        assert_eq!(verdict("fd00::2", "2001:db8::1"), None);
-        for (source, destination, expected) in [
-            ("10.0.0.3", "192.0.2.1", Dropped::ForgedSource),
-            ("fd00::3", "2001:db8::1", Dropped::ForgedSource),
-            ("127.0.0.1", "192.0.2.1", Dropped::Unroutable),
-            ("fe80::1", "2001:db8::1", Dropped::Unroutable),
-            ("10.0.0.2", "127.0.0.1", Dropped::Unroutable),
-            ("10.0.0.2", "255.255.255.255", Dropped::Unroutable),
-            ("fd00::2", "ff02::1", Dropped::Unroutable),
-            ("fd00::2", "::1", Dropped::Unroutable),
-        ] {
-            assert_eq!(
-                verdict(source, destination),
-                Some(expected),
-                "{source} {destination}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_scope_allows_what_it_has_in_common_with_the_destinations() {
-        let destinations = nets(&["10.0.0.0/8", "2001:db8::/32"]);
-        let prefixes = |target: &str| {
-            let scope = Scope {
-                target: Some(target.parse().unwrap()),
-                protocol: None,
-            };
-            let ranges = ranges(&destinations, &scope);
-            ranges.iter().flat_map(Range::prefixes).collect::<Vec<_>>()
-        };
-        assert_eq!(prefixes("10.1.0.0/16"), nets(&["10.1.0.0/16"]));
-        assert_eq!(prefixes("0.0.0.0/0"), nets(&["10.0.0.0/8"]));
-        assert_eq!(prefixes("192.0.2.0/24"), []);
-    }
-
-    #[test]
-    fn requests_for_addresses_are_answered_with_all_that_are_assigned() {
-        let addresses: Vec<IpAddr> = vec!["10.0.0.2".parse().unwrap()];
-        let request = |request, prefix: &str| Address {
-            request,
-            prefix: prefix.parse().unwrap(),
-        };
-        let requested = [
-            request(4, "0.0.0.0/32"),
-            request(5, "::/128"),
-            request(6, "0.0.0.0/32"),
-        ];
-        let expected = [
-            request(4, "10.0.0.2/32"),
-            request(5, "::/128"),
-            request(6, "0.0.0.0/32"),
-        ];
-        assert_eq!(answers(&requested, &addresses), expected);
-        assert_eq!(answers(&[], &addresses), [request(0, "10.0.0.2/32")]);
-    }
-}
+mod tests;

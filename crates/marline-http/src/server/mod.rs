@@ -25,6 +25,7 @@ mod generated;
 mod given;
 mod h3;
 mod idle;
+mod keys;
 mod metrics;
 mod monitor;
 mod ocsp;
@@ -33,6 +34,7 @@ mod paced;
 mod panics;
 mod passage;
 mod progress;
+mod qlogs;
 mod quic;
 mod received;
 mod record;
@@ -41,6 +43,7 @@ mod reload;
 mod resources;
 mod shares;
 mod slots;
+mod sockets;
 mod state;
 mod stop;
 mod tcp;
@@ -54,21 +57,20 @@ mod workers;
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use http::{Request, Response};
-use marline::{Instant, QuicLb, TicketKey};
-use tokio::net::{TcpListener, TcpSocket};
+use marline::{Instant, QuicLb};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::access_log::{AccessLog, AccessLogFormat};
 pub(crate) use self::account::Account;
 use self::admission::{Admission, ConnectionLimits};
-use self::alt_svc::AltSvc;
 pub(crate) use self::budget::{Budget, Grant};
 pub use self::challenges::{AnsweredChallenge, Challenges};
 pub use self::client_certificates::{
@@ -87,16 +89,19 @@ pub use self::exposition::head as metric_head;
 pub use self::files::{Directory, DirectoryEntry, directory};
 pub use self::generated::{GeneratedObject, generated};
 pub use self::given::{GivenSockets, UnusedSocket};
+use self::keys::{rotate_keys, rotate_shared_keys, tickets};
 pub use self::metrics::{Metrics, MetricsSource, SiteName};
 pub use self::monitor::{StatusHealth, UpstreamHealth, serve_metrics};
 pub use self::ocsp::{CertificateStatus, StatusError, StatusQuery};
 pub use self::panics::report_panics_in_one_line;
 pub(crate) use self::passage::ProxiedContent;
+use self::qlogs::Logs;
 pub use self::record::PassedOn;
 pub use self::refusal::{Refusal, RouteName};
+use self::reload::QuicEndpoint;
 pub use self::reload::{Handle, OpenConnections};
-use self::reload::{KeptSessions, QuicEndpoint};
 use self::resources::Resources;
+use self::sockets::{Opening, Sockets, open_metrics, open_sockets};
 pub(crate) use self::state::Sessions;
 pub use self::state::{SharedKeys, StateDirectory, StateError, read_secret};
 use self::stop::Stop;
@@ -112,8 +117,6 @@ use crate::log::Level;
 use crate::log::messages::{self, Frequent, Subject};
 use crate::runtime::RuntimeHandle;
 use crate::tasks::TaskSet;
-use crate::tcp::{self as tcp_sockets, SystemSockets, TcpProtocol, TcpSockets};
-use crate::transport::{QlogBudget, QlogLimits};
 
 /// The service that answers requests.
 pub type Site = tower::util::BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
@@ -515,297 +518,3 @@ impl std::fmt::Debug for Server {
 
 /// The grace of a shutdown was cut short.
 struct ForcedShutdown;
-
-/// Replaces the keys of a state directory each time they are old, until the server stops.
-async fn rotate_keys(state: Arc<StateDirectory>, context: Arc<Context>) {
-    let runtime = &context.runtime;
-    let mut wait = state.until_rotation(runtime.unix_time());
-    while runtime.timeout(wait, context.stop.stopped()).await.is_err() {
-        wait = match state.rotate(runtime.unix_time()) {
-            Ok(wait) => wait,
-            // The present keys stay in use.
-            Err(error) => {
-                context.metrics.rotation_failed();
-                let text = format!("the keys were not replaced: {error}");
-                messages::emit(Level::Error, Subject::Keys, &text);
-                limits::ROTATION_RETRY
-            }
-        };
-    }
-}
-
-/// Takes the keys of each day, until the server stops.
-async fn rotate_shared_keys(shared: Arc<SharedKeys>, context: Arc<Context>) {
-    let runtime = &context.runtime;
-    let mut wait = shared.rotate(runtime.unix_time());
-    while runtime.timeout(wait, context.stop.stopped()).await.is_err() {
-        wait = shared.rotate(runtime.unix_time());
-    }
-}
-
-/// The key of the session tickets of a server, if it does not keep sessions in memory.
-fn tickets(
-    state: Option<&Arc<StateDirectory>>,
-    shared: Option<&Arc<SharedKeys>>,
-) -> Option<Arc<TicketKey>> {
-    shared
-        .map(|shared| shared.tickets())
-        .or_else(|| state.map(|state| state.tickets()))
-}
-
-/// The limits of the qlog files of all connections, which outlast a replaced configuration.
-struct Logs {
-    budget: Arc<QlogBudget>,
-    /// Files that may be open at once.
-    descriptors: usize,
-}
-
-impl Logs {
-    fn new(descriptors: usize, limits: &ServerLimits) -> Self {
-        Self {
-            budget: QlogBudget::new(Self::within(descriptors, limits)),
-            descriptors,
-        }
-    }
-
-    /// Replaces the limits.
-    fn set_limits(&self, limits: &ServerLimits) {
-        self.budget
-            .set_limits(Self::within(self.descriptors, limits));
-    }
-
-    fn within(descriptors: usize, limits: &ServerLimits) -> QlogLimits {
-        QlogLimits {
-            open_files: limits.qlog.open_files.min(descriptors),
-            ..limits.qlog
-        }
-    }
-}
-
-/// The listening sockets of a server.
-struct Sockets {
-    addresses: Vec<SocketAddr>,
-    tcp: Vec<OfWorker<tcp::Listener>>,
-    quic: Vec<OfWorker<h3::Listener>>,
-    endpoints: Vec<QuicEndpoint>,
-}
-
-/// The settings with which the sockets of all addresses are opened.
-struct Opening<'a> {
-    config: &'a ServerConfig,
-    workers: &'a Workers,
-    metrics: &'a Metrics,
-    logs: &'a Logs,
-    quic_lb: Option<&'a Arc<QuicLb>>,
-}
-
-async fn open_sockets(
-    opening: &Opening<'_>,
-    given: &mut GivenSockets,
-) -> Result<Sockets, ServeError> {
-    let mut sockets = Sockets {
-        addresses: Vec::new(),
-        tcp: Vec::new(),
-        quic: Vec::new(),
-        endpoints: Vec::new(),
-    };
-    let Opening {
-        config, workers, ..
-    } = opening;
-    sockets.open(0, config.listen, opening, given).await?;
-    let port = sockets.addresses[0].port();
-    for (number, also) in (1..).zip(&config.also_listen) {
-        let (address, may_be_missing) = match *also {
-            AlsoListen::IfPresent(ip) => (SocketAddr::new(ip, port), true),
-            AlsoListen::AtIfPresent(address) => (address, true),
-            AlsoListen::At(address) => (address, false),
-        };
-        if may_be_missing && !is_local(address.ip(), workers.all()[0].runtime()) {
-            continue;
-        }
-        sockets.open(number, address, opening, given).await?;
-    }
-    Ok(sockets)
-}
-
-/// The sockets of the page of metrics.
-fn open_metrics(
-    config: &ServerConfig,
-    given: &mut GivenSockets,
-    runtime: &RuntimeHandle,
-) -> Result<Vec<TcpListener>, ServeError> {
-    let Some(first) = config.metrics else {
-        return Ok(Vec::new());
-    };
-    let mut listen = |address| match given.take_tcp(address).pop() {
-        Some(given) => {
-            TcpListener::from_std(given).map_err(|cause| not_listening("TCP", address, cause))
-        }
-        None => {
-            refuse_overlap(given, address)?;
-            listen_tcp(address, runtime)
-        }
-    };
-    let mut sockets = vec![listen(first)?];
-    let port = sockets[0]
-        .local_addr()
-        .map_or(first.port(), |address| address.port());
-    for &ip in &config.also_metrics {
-        if is_local(ip, runtime) {
-            sockets.push(listen(SocketAddr::new(ip, port))?);
-        }
-    }
-    Ok(sockets)
-}
-
-/// Refuses `address` if another one of its port, which covers it or which it covers, is in use by the process before: neither
-/// could have the connections of the other.
-fn refuse_overlap(given: &GivenSockets, address: SocketAddr) -> Result<(), ServeError> {
-    match given.overlapping(address) {
-        Some(listens) => Err(ServeError::Overlaps {
-            listens,
-            wanted: address,
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Whether this host has the address: IPv6 may be disabled.
-fn is_local(ip: IpAddr, runtime: &RuntimeHandle) -> bool {
-    runtime.shared().bind(SocketAddr::new(ip, 0)).is_ok()
-}
-
-impl Sockets {
-    /// Listens on one more address, that with this number in the configuration, on TCP and UDP as the protocols require.
-    async fn open(
-        &mut self,
-        number: usize,
-        mut address: SocketAddr,
-        opening: &Opening<'_>,
-        given: &mut GivenSockets,
-    ) -> Result<(), ServeError> {
-        let &Opening {
-            config,
-            workers,
-            metrics,
-            logs,
-            quic_lb,
-        } = opening;
-        let protocols = config.protocols;
-        let are_in_use = given.are_in_use();
-        refuse_overlap(given, address)?;
-        if protocols.http1 || protocols.http2 || protocols.cleartext {
-            let protocol = match config.multipath_tcp {
-                true => TcpProtocol::Multipath,
-                false => TcpProtocol::Tcp,
-            };
-            let factory = config.tcp_sockets.as_deref().unwrap_or(&SystemSockets);
-            let failed = |cause| not_listening("TCP", address, cause);
-            let given = given.take_tcp(address);
-            let sockets = match given.is_empty() {
-                true => listen_all(bind_tcp(address, workers, factory, protocol)?, workers),
-                false => share_given(&given, workers),
-            };
-            let sockets = sockets.map_err(failed)?;
-            address = sockets[0].local_addr().unwrap_or(address);
-            let alt_svc = AltSvc::new(address.port()).filter(|_| protocols.http3);
-            for (worker, socket) in sockets.into_iter().enumerate() {
-                self.tcp.push(OfWorker {
-                    worker,
-                    listener: tcp::Listener::new(socket, alt_svc.clone()),
-                });
-            }
-        }
-        if protocols.http3 {
-            let runtime = workers.all()[0].runtime();
-            let counting = metrics.observers(&config.quic.transport);
-            let sessions = KeptSessions::new(address);
-            let resumption = sessions.of(
-                config.state.as_deref(),
-                config.shared.as_deref(),
-                config,
-                are_in_use,
-            )?;
-            let settings =
-                quic::server_config(config, runtime, counting, &resumption, &logs.budget)?;
-            let given = given.take_udp(address);
-            let listener = quic::Listener {
-                number,
-                address,
-                receives: !are_in_use,
-            };
-            let endpoints =
-                quic::server_endpoints(config, &settings, &listener, given, workers, quic_lb)?;
-            address = endpoints[0].local_addr();
-            for (worker, endpoint) in endpoints.iter().enumerate() {
-                self.quic.push(OfWorker {
-                    worker,
-                    listener: h3::Listener::new(endpoint.clone(), settings.clone()),
-                });
-            }
-            self.endpoints.push(QuicEndpoint::new(endpoints, sessions));
-        }
-        self.addresses.push(address);
-        Ok(())
-    }
-}
-
-/// Binds a socket for each worker; over plain TCP if the kernel has no Multipath TCP.
-fn bind_tcp(
-    address: SocketAddr,
-    workers: &Workers,
-    sockets: &dyn TcpSockets,
-    protocol: TcpProtocol,
-) -> Result<Vec<TcpSocket>, ServeError> {
-    let count = workers.count();
-    let bound = match workers.all()[0].runtime().has_tokio() {
-        true => {
-            tcp_sockets::bind(sockets, address, protocol, count).or_else(|error| match protocol {
-                TcpProtocol::Multipath if tcp_sockets::has_no_multipath(&error) => {
-                    tcp_sockets::bind(sockets, address, TcpProtocol::Tcp, count)
-                }
-                _ => Err(error),
-            })
-        }
-        false => Err(io::ErrorKind::Unsupported.into()),
-    };
-    bound.map_err(|cause| not_listening("TCP", address, cause))
-}
-
-/// Has each worker listen with the socket that is bound for it.
-fn listen_all(bound: Vec<TcpSocket>, workers: &Workers) -> io::Result<Vec<TcpListener>> {
-    let each = bound.into_iter().zip(workers.all());
-    let listening = each.map(|(socket, worker)| {
-        let _runtime = worker.enter();
-        socket.listen(tcp_sockets::BACKLOG)
-    });
-    listening.collect()
-}
-
-/// A given socket for each worker. Several accept from one if there are fewer.
-fn share_given(given: &[std::net::TcpListener], workers: &Workers) -> io::Result<Vec<TcpListener>> {
-    let mut sockets = Vec::new();
-    for (number, worker) in workers.all().iter().enumerate() {
-        let _runtime = worker.enter();
-        let socket = given[number % given.len()].try_clone()?;
-        sockets.push(TcpListener::from_std(socket)?);
-    }
-    Ok(sockets)
-}
-
-fn not_listening(protocol: &'static str, address: SocketAddr, cause: io::Error) -> ServeError {
-    ServeError::Listen {
-        protocol,
-        address,
-        cause,
-    }
-}
-
-/// Listens for requests of metrics.
-fn listen_tcp(address: SocketAddr, runtime: &RuntimeHandle) -> Result<TcpListener, ServeError> {
-    let listener = match runtime.has_tokio() {
-        true => tcp_sockets::listen(&SystemSockets, address, TcpProtocol::Tcp),
-        false => Err(io::ErrorKind::Unsupported.into()),
-    };
-    listener.map_err(|cause| not_listening("TCP", address, cause))
-}

@@ -5,23 +5,25 @@
 //!    passed     taken           flushed          acknowledged
 //! ```
 
+mod content;
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
 use http::Response;
-use http_body::{Body as _, Frame, SizeHint};
 use slab::Slab;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+pub(super) use self::content::{Content, Part, Sending};
+use self::content::{Outgoing, Streamed};
 use super::super::progress::Progress;
 use super::super::record::{Answer, Record};
 use super::super::refusal::Refusal;
-use crate::body::{Body, BoxError};
+use crate::body::Body;
 use crate::limits;
 use crate::tcp::Acknowledged;
 
@@ -249,16 +251,13 @@ impl Deliveries {
     /// Records `answer` when the client has received it, or will not.
     pub(super) fn follow(&self, answer: Answer) -> Response<Content> {
         let Answer { response, record } = answer;
-        let outgoing = Some(self.begin(record));
-        response.map(|inner| Content { inner, outgoing })
+        let outgoing = self.begin(record);
+        response.map(|inner| Content::followed(inner, outgoing))
     }
 
     /// The same for content whose parts are written, and flushed, before the next is read.
     pub(super) fn follow_stream(&self, content: Body, record: Record) -> Body {
-        Body::new(Streamed(Content {
-            inner: content,
-            outgoing: Some(self.begin(record)),
-        }))
+        Body::new(Streamed(Content::followed(content, self.begin(record))))
     }
 
     /// Records a response that was written already: `refusal` with this many `bytes` of content.
@@ -544,257 +543,5 @@ impl State {
             lost,
             unacknowledged: self.written - acknowledged,
         }
-    }
-}
-
-/// A response in transit: its content, and waiting parts of it. It has ended when all of these are dropped.
-struct Outgoing {
-    deliveries: Deliveries,
-    response: usize,
-    /// That of the response.
-    number: u64,
-}
-
-impl Outgoing {
-    /// Content was passed to the connection; `is_whole` is whether it is complete.
-    fn passed(&self, bytes: usize, is_whole: bool) {
-        let bytes = bytes as u64;
-        let mut guard = self.deliveries.lock();
-        let state = &mut *guard;
-        let Some(delivery) = state.responses.get_mut(self.response) else {
-            return;
-        };
-        delivery.record.passed(bytes, is_whole);
-        delivery.outstanding += bytes;
-        delivery.untaken += bytes;
-        delivery.is_whole = bytes > 0 && is_whole;
-        if bytes > 0 && delivery.turn.is_none() {
-            delivery.turn = Some(state.turns.begin());
-        }
-        state.outstanding += bytes;
-    }
-
-    /// Content was written to a buffer that is flushed.
-    fn taken(&self, bytes: usize) {
-        let mut state = self.deliveries.lock();
-        state.on_taken(self.response, bytes as u64);
-    }
-}
-
-impl Drop for Outgoing {
-    fn drop(&mut self) {
-        let mut state = self.deliveries.lock();
-        let (mut of_response, mut turn) = (None, None);
-        state.list(self.response, |delivery| {
-            delivery.has_ended = true;
-            of_response = delivery.waker.take();
-            turn = delivery.turn.take();
-        });
-        if let Some(turn) = turn {
-            state.turns.end(turn);
-        }
-        let of_connection = match state.is_flushed {
-            true => state.waker.take(),
-            // The next flush follows.
-            false => None,
-        };
-        drop(state);
-        let wakers = of_response.into_iter().chain(of_connection);
-        wakers.for_each(Waker::wake);
-    }
-}
-
-/// The content of a response.
-pub(super) struct Content {
-    inner: Body,
-    /// `None` if the outcome is not followed.
-    outgoing: Option<Arc<Outgoing>>,
-}
-
-impl Content {
-    /// Empty content.
-    pub(super) fn empty() -> Self {
-        Self {
-            inner: Body::empty(),
-            outgoing: None,
-        }
-    }
-
-    /// Follows its sending beside others, in frames whose last one is marked as such.
-    pub(super) fn sending(&self) -> Option<Sending> {
-        let outgoing = self.outgoing.as_ref()?;
-        if let Some(delivery) = outgoing
-            .deliveries
-            .lock()
-            .responses
-            .get_mut(outgoing.response)
-        {
-            delivery.has_framed_end = true;
-        }
-        Some(Sending {
-            deliveries: outgoing.deliveries.clone(),
-            response: outgoing.response,
-            number: outgoing.number,
-        })
-    }
-
-    /// A part without bytes, which marks its end.
-    pub(super) fn end(&self) -> Part {
-        Part {
-            bytes: Bytes::new(),
-            outgoing: self.outgoing.clone(),
-        }
-    }
-
-    /// Records that the client does not get it.
-    pub(super) fn cut(self) {
-        if let Some(outgoing) = &self.outgoing {
-            let mut state = outgoing.deliveries.lock();
-            state.list(outgoing.response, |delivery| delivery.is_cut = true);
-        }
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        if let Some(outgoing) = &self.outgoing {
-            match &frame {
-                Some(Ok(frame)) => {
-                    let bytes = frame.data_ref().map_or(0, Bytes::len);
-                    let is_end = frame.is_trailers() || self.inner.is_end_stream();
-                    outgoing.passed(bytes, is_end);
-                }
-                Some(Err(_)) => {}
-                None => outgoing.passed(0, true),
-            }
-        }
-        Poll::Ready(frame)
-    }
-}
-
-impl http_body::Body for Content {
-    type Data = Part;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Part>, BoxError>>> {
-        let frame = ready!(self.poll_next(cx));
-        let outgoing = &self.outgoing;
-        Poll::Ready(frame.map(|frame| {
-            frame.map(|frame| {
-                frame.map_data(|bytes| Part {
-                    bytes,
-                    outgoing: outgoing.clone(),
-                })
-            })
-        }))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
-}
-
-/// A response that is sent beside others of its connection.
-pub(super) struct Sending {
-    deliveries: Deliveries,
-    response: usize,
-    number: u64,
-}
-
-impl Sending {
-    /// Ready when its content and all parts of it are dropped.
-    pub(super) fn poll_end(&self, cx: &Context<'_>) -> Poll<()> {
-        let mut state = self.deliveries.lock();
-        let delivery = state.responses.get_mut(self.response);
-        match delivery.filter(|delivery| delivery.number == self.number && !delivery.has_ended) {
-            Some(delivery) => {
-                delivery.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-            None => Poll::Ready(()),
-        }
-    }
-
-    /// Whether the connection has taken too little of it for `limit`. With a slow client, responses wait for each other: it is
-    /// stuck if it was passed over, so that only its own window can be the reason, or if they all move too little. Others do not
-    /// matter if it is `alone`.
-    pub(super) fn is_stuck(&self, limit: Duration, alone: bool) -> bool {
-        self.deliveries.refresh();
-        let mut guard = self.deliveries.lock();
-        let state = &mut *guard;
-        let (turns, min_bytes) = (&state.turns, state.progress.min_bytes());
-        self.turn(&mut state.responses).is_some_and(|turn| {
-            if alone {
-                turn.since.elapsed() >= limit
-            } else {
-                turn.is_stuck(limit, turns, min_bytes)
-            }
-        })
-    }
-
-    /// The time until it has moved too little for `limit`.
-    pub(super) fn patience(&self, limit: Duration) -> Duration {
-        let mut state = self.deliveries.lock();
-        let turn = self.turn(&mut state.responses);
-        turn.map_or(limit, |turn| limit.saturating_sub(turn.since.elapsed()))
-    }
-
-    fn turn<'a>(&self, responses: &'a mut Slab<Delivery>) -> Option<&'a mut Turn> {
-        let delivery = responses.get_mut(self.response);
-        delivery
-            .filter(|delivery| delivery.number == self.number)
-            .and_then(|delivery| delivery.turn.as_mut())
-    }
-}
-
-/// Content that is written as it is read.
-struct Streamed(Content);
-
-impl http_body::Body for Streamed {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(self.0.poll_next(cx));
-        if let Some(Ok(frame)) = &frame {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            self.0
-                .outgoing
-                .iter()
-                .for_each(|outgoing| outgoing.taken(bytes));
-        }
-        Poll::Ready(frame)
-    }
-}
-
-/// A part of a response's content, which tracks how much of it was taken.
-pub(super) struct Part {
-    bytes: Bytes,
-    outgoing: Option<Arc<Outgoing>>,
-}
-
-impl Buf for Part {
-    fn remaining(&self) -> usize {
-        self.bytes.remaining()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.bytes.chunk()
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.bytes.advance(bytes);
-        self.outgoing
-            .iter()
-            .for_each(|outgoing| outgoing.taken(bytes));
     }
 }
