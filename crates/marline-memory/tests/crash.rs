@@ -93,11 +93,11 @@ fn a_killed_process_leaves_a_consistent_file_with_all_committed_records() {
         let reader = thread::spawn(move || {
             let lines = BufReader::new(out).lines().map_while(Result::ok);
             let committed = lines.filter_map(|line| line.rsplit_once("committed ")?.1.parse().ok());
-            let tell = |_: &u64| {
+            let report = |_: &u64| {
                 // Nobody may wait for it.
                 let _ = begun.send(());
             };
-            committed.inspect(tell).last()
+            committed.inspect(report).last()
         });
         // Some rounds end before the file exists, others within a transaction after the first.
         if round % 2 == 1 {

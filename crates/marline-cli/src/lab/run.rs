@@ -21,7 +21,7 @@ use crate::failure::{Failure, print_message};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline lab run bundle/plain --quick\n  \
-    marline lab run train.toml --set link.loss=3% --out train\n  \
+    marline lab run train.toml --set link.rtt=200ms --out train\n  \
     marline lab run bundle/plain --shard 1/2 --out part1    on one machine, and 2/2 on another, then\n  \
     marline lab merge part1 part2 --out whole\n  \
     marline lab run default/controllers --worst 10 --worst-of cubic\n  \

@@ -9,6 +9,9 @@ use marline_http::log::{Level, Subject, emit};
 
 use crate::failure::Failure;
 
+/// Bytes of a file that are read.
+const MOST_BYTES: u64 = 32;
+
 /// A file with the ID of this process, which is removed at the end unless another process has replaced its content.
 #[derive(Debug)]
 pub(crate) struct PidFile {
@@ -71,7 +74,11 @@ fn open(path: &Path) -> Result<File, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
     let mut content = Vec::new();
-    let read = is_file && (&mut file).take(32).read_to_end(&mut content).is_ok();
+    let read = is_file
+        && (&mut file)
+            .take(MOST_BYTES)
+            .read_to_end(&mut content)
+            .is_ok();
     let content = content.trim_ascii();
     match read && content.iter().all(u8::is_ascii_digit) {
         true => Ok(file),
@@ -81,9 +88,11 @@ fn open(path: &Path) -> Result<File, Failure> {
 
 fn replace(file: &mut File) -> io::Result<()> {
     let text = format!("{}\n", process::id());
+    // Whoever reads it meanwhile finds this ID, and nothing of a longer one.
+    let before = file.metadata()?.len().min(MOST_BYTES) as usize;
+    let covering = "\n".repeat(before.saturating_sub(text.len()));
     file.seek(SeekFrom::Start(0))?;
-    // It is never empty for whoever reads it meanwhile.
-    file.write_all(text.as_bytes())?;
+    file.write_all(format!("{text}{covering}").as_bytes())?;
     file.set_len(text.len() as u64)
 }
 

@@ -150,11 +150,13 @@ fn a_mobile_network_is_saved_while_another_works() {
     );
     (0..2).for_each(|path| network.shape(path, "40mbit"));
     // A probe timeout, spurious on a busy machine, sends what is in flight by the other.
-    until("the mobile network is saved", || {
+    let saves = |_: &u32| {
         let before = network.received("wwan0");
         traffic::transfer(&network.client, HOST[0], || ());
         network.received("wwan0") - before < LITTLE
-    });
+    };
+    let saved = (0..5).filter(saves).count();
+    assert!(saved >= 3, "{saved} of 5 transfers");
     let before = network.received("wwan0");
 
     // The other is switched off in the middle of a download, and on again.

@@ -143,6 +143,8 @@ struct Job {
     first: First,
     /// Whether another attempt follows if this one fails.
     may_retry: bool,
+    /// Whether a stream has some of its content, which cannot be taken back.
+    has_streamed: AtomicBool,
     /// The pipe that carries it, if there are pipes.
     pipe: Option<Assigned>,
     /// When it is fetched, if its content has to follow that of others.
@@ -226,6 +228,7 @@ impl Client {
                             message,
                         },
                         may_retry: false,
+                        has_streamed: AtomicBool::new(false),
                         pipe: None,
                         turn: is_ordered.then(|| turns.next()),
                     });

@@ -70,17 +70,6 @@ enum Out {
     File(Part),
 }
 
-/// Whether content for `destination` is written to a stream: it cannot start over.
-pub(super) fn is_stream(destination: &Destination) -> bool {
-    match destination {
-        Destination::Nowhere | Destination::Counted | Destination::Named { .. } => false,
-        Destination::StandardOutput => true,
-        Destination::File(path) => {
-            matches!(Place::of(path), Ok(Place::StandardOutput | Place::Stream))
-        }
-    }
-}
-
 impl Sink {
     /// As [`open`](Self::open), on a thread that may block; waits until a process reads the destination if it is a named pipe.
     pub(super) async fn open_for_reader(
@@ -139,6 +128,16 @@ impl Sink {
     /// Bytes so far.
     pub(super) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Whether a stream has some of the content, which cannot be taken back.
+    pub(super) fn has_streamed(&self) -> bool {
+        let is_kept = match &self.out {
+            Out::Nowhere | Out::Counted | Out::File(_) => false,
+            Out::StandardOutput => true,
+            Out::Stream(_, path) => path != Path::new("/dev/null"),
+        };
+        is_kept && self.len > 0 && !self.discards
     }
 
     /// The point from which to resume a file that an earlier fetch left incomplete.

@@ -178,7 +178,7 @@ pub enum PemProblem {
     },
     /// The certificate is of version 1 of X.509.
     #[error(
-        "the certificate is of version 1 of X.509, without extensions; make one of version 3 by `openssl x509 -req \
+        "the certificate is of version 1 of X.509, and has no extensions; make one of version 3 by `openssl x509 -req \
          -copy_extensions copy ...` of a request with an extension: -addext subjectAltName=DNS:HOST for a server, \
          -addext extendedKeyUsage=clientAuth for a client"
     )]

@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use http::header::{ALT_SVC, CONNECTION, CONTENT_LENGTH, DATE, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
+use marline_h3::Protocol;
 use tower::ServiceExt;
 
 use super::alt_svc::asked_port;
@@ -49,6 +50,7 @@ pub(super) async fn respond(
     }
     request.extensions_mut().insert(origin);
     let method = request.method().clone();
+    let wants_tunnel = asks_for_tunnel(&request);
     let pace = Pace::default();
     let request = match method == Method::CONNECT || request.body().is_end_stream() {
         true => request,
@@ -74,8 +76,8 @@ pub(super) async fn respond(
             }
             return record.begin(response);
         }
-        Ok(response) if is_tunnel_refused(&method, &response) => {
-            return record.begin(refusal(context, recorder, asked, Refusal::Method));
+        Ok(response) if wants_tunnel && !is_tunnel_or_refusal(&response) => {
+            return record.begin(refusal(context, recorder, asked, Refusal::NoTunnel));
         }
         Ok(response) => response,
         // A stream of HTTP/3 is reset instead, one of HTTP/2 was by the `h2` library.
@@ -86,12 +88,18 @@ pub(super) async fn respond(
     record.begin(response)
 }
 
-/// Whether `response` is a success that is no [`Tunnel`], of a site that knows nothing of CONNECT: its content would be taken
-/// for that of a tunnel (RFC 9110, section 9.3.6).
-fn is_tunnel_refused<B>(method: &Method, response: &Response<B>) -> bool {
-    *method == Method::CONNECT
-        && response.status().is_success()
-        && response.extensions().get::<Tunnel>().is_none()
+/// Whether `request` is for a tunnel and nothing else. An Upgrade of HTTP/1.1, which sites get as extended CONNECT, may be ignored
+/// (RFC 9110, section 7.8).
+fn asks_for_tunnel<B>(request: &Request<B>) -> bool {
+    let is_upgrade =
+        request.version() < Version::HTTP_2 && request.extensions().get::<Protocol>().is_some();
+    *request.method() == Method::CONNECT && !is_upgrade
+}
+
+/// Whether `response` is no success of a site that knows nothing of CONNECT: its content would be taken for that of a tunnel
+/// (RFC 9110, section 9.3.6).
+fn is_tunnel_or_refusal<B>(response: &Response<B>) -> bool {
+    response.extensions().get::<Tunnel>().is_some() || !response.status().is_success()
 }
 
 /// The response of `site` to a well-formed request.

@@ -39,6 +39,8 @@ pub enum Refusal {
     DotFile,
     /// Files are read, and not changed.
     Method,
+    /// The site opens no tunnels.
+    NoTunnel,
     /// The file has no such range.
     Range,
     /// A condition of the request does not hold.
@@ -55,7 +57,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// All but those about applications.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Network,
         Self::NoCertificate,
         Self::OtherCertificates,
@@ -72,6 +74,7 @@ impl Refusal {
         Self::NoFile,
         Self::DotFile,
         Self::Method,
+        Self::NoTunnel,
         Self::Range,
         Self::Condition,
         Self::OpenFiles,
@@ -98,6 +101,7 @@ impl Refusal {
             Self::NoFile => "no_file",
             Self::DotFile => "dot_file",
             Self::Method => "method",
+            Self::NoTunnel => "no_tunnel",
             Self::Range => "range",
             Self::Condition => "condition",
             Self::OpenFiles => "open_files",
@@ -121,6 +125,7 @@ impl Refusal {
             Self::TooEarly => StatusCode::TOO_EARLY,
             Self::NoRoute | Self::NoFile | Self::DotFile => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NoTunnel => StatusCode::NOT_IMPLEMENTED,
             Self::Range => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Condition => StatusCode::PRECONDITION_FAILED,
             Self::OpenFiles => StatusCode::SERVICE_UNAVAILABLE,

@@ -86,5 +86,14 @@ async fn a_site_that_knows_no_tunnels_refuses_connect() {
     let status = status_of(&server, &["GET / HTTP/1.1", "Host: a"]).await;
     assert!(status.contains("200"), "{status}");
     let status = status_of(&server, &["CONNECT a:443 HTTP/1.1", "Host: a:443"]).await;
-    assert!(status.contains("405"), "{status}");
+    assert!(status.contains("501"), "{status}");
+    // An Upgrade may be ignored.
+    let upgrade = [
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+    ];
+    let lines = [&["GET / HTTP/1.1", "Host: a"][..], &upgrade].concat();
+    let status = status_of(&server, &lines).await;
+    assert!(status.contains("200"), "{status}");
 }

@@ -111,7 +111,7 @@ fn sentence(data: &ReportData) -> Option<String> {
         ));
     }
     if !undecided.is_empty() {
-        clauses.push(format!("does not change for certain{}", at(&undecided)));
+        clauses.push(format!("is not shown to change{}", at(&undecided)));
     }
     if !same.is_empty() {
         clauses.push(format!("is the same{}", at(&same)));

@@ -140,12 +140,18 @@ pub enum RunFailure {
         reason: String,
     },
     /// Directories to merge are of different experiments or settings.
-    #[error("{} and {} have other settings; merge parts of one run", first.display(), second.display())]
+    #[error(
+        "{} and {} have other settings ({differing}); merge parts of one run",
+        first.display(),
+        second.display()
+    )]
     Unlike {
         /// One directory.
         first: PathBuf,
         /// Another.
         second: PathBuf,
+        /// The first settings that differ.
+        differing: String,
     },
     /// Results to compare are of different experiments.
     #[error(

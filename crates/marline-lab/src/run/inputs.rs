@@ -55,7 +55,14 @@ pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     {
         add_file(&mut inputs, "the kernel", image.path())?;
     }
-    Ok(inputs)
+    // Files beside the experiment are named from there, wherever it is.
+    let place = experiment.source.directory();
+    let place = place.map_or_else(String::new, |place| format!("{}/", place.display()));
+    let named = inputs.into_iter().map(|(name, hash)| match place.as_str() {
+        "" | "/" => (name, hash),
+        place => (name.replacen(place, "", 1), hash),
+    });
+    Ok(named.collect())
 }
 
 /// The differences between the inputs of earlier runs and the present ones, as text; `None` if there are none.

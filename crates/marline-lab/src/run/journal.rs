@@ -22,29 +22,31 @@ pub(super) struct Journal {
 #[cfg(target_os = "linux")]
 type Lock = nix::fcntl::Flock<File>;
 #[cfg(not(target_os = "linux"))]
-type Lock = File;
+type Lock = ();
 
 /// Locks `directory` until the result is dropped. File systems without locks are used without.
 ///
 /// # Errors
 /// Another start has locked it, or it cannot be read.
+#[cfg(target_os = "linux")]
 fn lock(directory: &Path) -> Result<Option<Lock>, RunFailure> {
-    let opened = File::open(directory).map_err(|cause| RunFailure::unreadable(directory, cause))?;
-    #[cfg(target_os = "linux")]
-    {
-        use nix::errno::Errno;
-        use nix::fcntl::{Flock, FlockArg};
+    use nix::errno::Errno;
+    use nix::fcntl::{Flock, FlockArg};
 
-        match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(lock)),
-            Err((_, Errno::EWOULDBLOCK)) => Err(RunFailure::InUse {
-                directory: directory.to_owned(),
-            }),
-            Err(_) => Ok(None),
-        }
+    let opened = File::open(directory).map_err(|cause| RunFailure::unreadable(directory, cause))?;
+    match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(Some(lock)),
+        Err((_, Errno::EWOULDBLOCK)) => Err(RunFailure::InUse {
+            directory: directory.to_owned(),
+        }),
+        Err(_) => Ok(None),
     }
-    #[cfg(not(target_os = "linux"))]
-    Ok(Some(opened))
+}
+
+/// Other systems have no lock of directories.
+#[cfg(not(target_os = "linux"))]
+fn lock(_directory: &Path) -> Result<Option<Lock>, RunFailure> {
+    Ok(None)
 }
 
 /// A journal, and the runs it contained when it was opened.

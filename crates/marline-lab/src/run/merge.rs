@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::differences::summary_of_differences;
 use super::files::{PLAN, RESULTS, RUNS, TABLE, write, write_json};
 use super::inputs::difference;
 use super::journal::{StoredRuns, line, read};
@@ -21,6 +22,7 @@ pub fn merge(directories: &[PathBuf], out: &Path) -> Result<Results, RunFailure>
                 return Err(RunFailure::Unlike {
                     first: (*place).clone(),
                     second: directory.clone(),
+                    differing: summary_of_differences(first, &plan),
                 });
             }
             Some((first, _)) => {

@@ -1,7 +1,7 @@
 //! The plan of an experiment: all inputs of its results except the runs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use marline_link::Seed;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::RunFailure;
 use super::digest::Digest;
 use super::inputs::{self, Inputs};
-use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Value};
+use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Settings, Value};
 
 /// The plan of an experiment.
 ///
@@ -103,6 +103,9 @@ impl Plan {
         } else {
             (experiment.repeats, RESAMPLES)
         };
+        // The place of the experiment is not one of its settings: machines have others.
+        let directory = experiment.source.directory().unwrap_or(Path::new(""));
+        let named = |settings: &Settings| settings.named_from(directory);
         let mut digest = Digest::default();
         digest.text(env!("CARGO_PKG_VERSION"));
         digest.text(&experiment.id);
@@ -112,11 +115,11 @@ impl Plan {
         for cell in &experiment.cells {
             digest.text(&cell.variant);
             digest.text(&json_text(&*cell.parameters));
-            digest.text(&json_text(&*cell.settings));
+            digest.text(&json_text(&named(&cell.settings)));
         }
         let first = experiment.cells.iter().take(experiment.variants.len());
         let variants: serde_json::Map<_, _> = first
-            .map(|cell| (cell.variant.to_string(), json!(&*cell.settings)))
+            .map(|cell| (cell.variant.to_string(), json!(named(&cell.settings))))
             .collect();
         Ok(Self {
             experiment: experiment.id.clone(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use marline::settings::is_key;
 use marline_report::input;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,7 @@ use super::correlation::{self, Correlation};
 use super::document::{Node, Table, parse};
 use super::embedded::{self, TABLES};
 use super::error::{Place, Problem};
+use super::keys::EXPERIMENT_KEYS;
 use super::metrics;
 use super::must::{self, Must};
 use super::overrides::{Override, apply_all, refuse_twice_in_ends, take_apart};
@@ -337,6 +339,7 @@ fn read(source: Source) -> Result<Experiment, Problem> {
         for variant in &head.variants {
             let VariantEntry { name, overrides } = variant;
             refuse_collisions(name, overrides, &point.overrides, sets)?;
+            refuse_keys_of_experiment(overrides.iter().chain(&point.overrides))?;
             cells.push(Cell {
                 variant: Arc::from(name.as_str()),
                 parameters: Arc::clone(&parameters),
@@ -364,6 +367,23 @@ fn refuse_invalid_replaced(
         let all = [&variant.overrides[..], first].concat();
         replaced::refuse_invalid(root, &all)
     })
+}
+
+/// Variants and points replace what a run does, and nothing else.
+fn refuse_keys_of_experiment<'a>(
+    mut replaced: impl Iterator<Item = &'a Override>,
+) -> Result<(), Problem> {
+    let is_of_experiment = |change: &&Override| {
+        let first = change.path.first();
+        first.is_some_and(|first| EXPERIMENT_KEYS.iter().any(|key| is_key(first, key)))
+    };
+    match replaced.find(is_of_experiment) {
+        Some(change) => Err(change.node.problem(format_args!(
+            "{} is of the whole experiment; set it at the top of the file",
+            change.key()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A key must not be set both by a variant and by the sweep: one name would hide the value of the other.

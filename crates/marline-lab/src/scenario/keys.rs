@@ -24,6 +24,25 @@ pub(super) const SETTINGS_KEYS: [&str; 14] = [
     "time_limit",
 ];
 
+/// The top-level keys of an experiment that are no settings of its runs.
+pub(super) const EXPERIMENT_KEYS: [&str; 15] = [
+    "id",
+    "title",
+    "paper",
+    "section",
+    "shows",
+    "seed",
+    "repeats",
+    "quick_repeats",
+    "sweep",
+    "metrics",
+    "variant",
+    "comparison",
+    "published",
+    "correlation",
+    "must",
+];
+
 /// Keys of the table `multipath` that are also accepted outside of it.
 pub(super) const FLAT_KEYS: [(&str, &str); 4] = [
     ("path_scheduler", "scheduler"),

@@ -77,7 +77,20 @@ impl Settings {
 
     /// Resolves the relative paths of traces, pages and files against `directory`.
     pub(super) fn find_files_from(&mut self, directory: &Path) {
-        let found = |path: &str| directory.join(path).to_string_lossy().into_owned();
+        self.rename_files(|path| directory.join(path).to_string_lossy().into_owned());
+    }
+
+    /// These with the files in `directory` named from there, wherever that is.
+    pub(crate) fn named_from(&self, directory: &Path) -> Self {
+        let mut named = self.clone();
+        named.rename_files(|path| match Path::new(path).strip_prefix(directory) {
+            Ok(rest) => rest.to_string_lossy().into_owned(),
+            Err(_) => path.to_owned(),
+        });
+        named
+    }
+
+    fn rename_files(&mut self, found: impl Fn(&str) -> String) {
         let changed = self.changes.iter_mut().flat_map(|change| &mut change.links);
         for link in self.topology.links.iter_mut().chain(changed) {
             let parts = words(&link.spec).into_iter();

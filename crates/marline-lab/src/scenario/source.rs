@@ -44,7 +44,7 @@ impl Source {
     }
 
     /// The directory in which published tables are searched first.
-    pub(super) fn directory(&self) -> Option<&Path> {
+    pub(crate) fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 

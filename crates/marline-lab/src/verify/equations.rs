@@ -153,7 +153,7 @@ struct Player<'a> {
     handshake: f64,
 }
 
-/// What it shows.
+/// The outcome of playing a video.
 #[derive(Debug, Default)]
 struct Shown {
     rungs: Vec<usize>,

@@ -193,7 +193,7 @@ fn send_numbered(pair: &setup::Pair, client: Node, server: Node) -> BTreeMap<usi
         let mut received = BTreeMap::new();
         let mut buffer = [0; PAYLOAD];
         loop {
-            // Nothing can follow a second of silence that began after the last was sent.
+            // Nothing follows a second without packets that began after the last was sent.
             let may_end = ends.load(Ordering::Acquire);
             if receiver.recv(&mut buffer).is_ok() {
                 let index = usize::from(u16::from_be_bytes([buffer[0], buffer[1]]));

@@ -17,6 +17,9 @@ use marline_wire::PathId;
 /// frames and old ranges can be dropped (RFC 9000, section 13.2.4).
 const ACKS_BEFORE_PING: u32 = 64;
 
+/// Length of a PING frame, in bytes.
+const PING_LEN: usize = 1;
+
 impl Connection {
     /// Whether a packet of `space` would carry a frame.
     pub(super) fn has_output(
@@ -78,17 +81,10 @@ impl Connection {
         slots.any(|of| is_due(of) && self.paths.ack_carrier(of) == at)
     }
 
-    /// Makes the ACK frames that `at` carries due again where they may be lost.
-    pub(super) fn repeat_acks(&mut self, now: Instant, at: Slot) {
-        for of in self.paths.slots() {
-            if self.paths.ack_carrier(of) == at {
-                self.paths[of].space.received.repeat_ack(now);
-            }
-        }
-    }
-
     /// Appends the ACK frames for a packet on `at`, usually those of its own packet number space.
     fn write_acks(&mut self, now: Instant, at: Slot, buf: &mut Vec<u8>, limit: usize) {
+        // A PING has room beside the largest ACK frame: without, it would stay due.
+        let limit = limit.saturating_sub(PING_LEN);
         for of in self.paths.slots() {
             if !self.paths[of].space.received.is_ack_wanted() || self.paths.ack_carrier(of) != at {
                 continue;
@@ -144,7 +140,7 @@ impl Connection {
             return;
         };
         if space.received.has_unacked() || probes > 0 {
-            let room = packet.limit.saturating_sub(buf.len());
+            let room = packet.limit.saturating_sub(buf.len() + PING_LEN);
             if let Some(largest) = space.received.write_ack(now, None, 0, room, buf) {
                 space.sent.push_token(Token::Ack {
                     path: PathId::INITIAL,
@@ -176,8 +172,12 @@ impl Connection {
         let one_rtt = packet.level == EncryptionLevel::OneRtt;
         let at = packet.path;
         if one_rtt {
-            if self.paths[at].ping_due {
-                self.repeat_acks(now, at);
+            if permit == Permit::All && self.paths[at].ping_due {
+                for of in self.paths.slots() {
+                    if self.paths.ack_carrier(of) == at {
+                        self.paths[of].space.received.repeat_ack();
+                    }
+                }
             }
             self.write_acks(now, at, buf, limit);
         }

@@ -312,9 +312,13 @@ impl Connection {
             Some(Expired::Probe(id)) => {
                 path.counters.ptos += 1;
                 path.liveness.on_timeout(now);
-                // As what is probed for, ACK frames may be lost. Those of 1-RTT packets also accompany probes of the
-                // handshake: until that is confirmed, nothing else is sent for certain.
-                self.repeat_acks(now, at);
+                // The last ACK frames may be lost, too. During the handshake its probes may be the only packets, so that ACK
+                // frames of 1-RTT packets go with them.
+                for of in self.paths.slots() {
+                    if of == at || self.paths.ack_carrier(of) == at {
+                        self.paths[of].space.repeat_ack(now);
+                    }
+                }
                 if self.paths.reroutes_on_timeout() {
                     self.paths[at].recovery.request_probes();
                     self.reroute_outstanding(at);

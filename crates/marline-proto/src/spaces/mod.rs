@@ -36,6 +36,14 @@ impl<T> Space<T> {
             self.received.acknowledge_by(deadline);
         }
     }
+
+    /// Makes the ACK frame due again where the last ones [may be lost](Received::repeat_ack).
+    pub(crate) fn repeat_ack(&mut self, now: Instant) {
+        self.received.repeat_ack();
+        if self.received.is_ack_wanted() {
+            self.acknowledge_by(now);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -175,13 +175,10 @@ impl Received {
         self.has_unacked() || self.repeats
     }
 
-    /// Makes an ACK frame due again if the last ones may be lost: the peer has acknowledged none with the latest numbers.
-    /// Without, it learns of nothing that it sent until another of its packets arrives, and its window may be full.
-    pub(crate) fn repeat_ack(&mut self, now: Instant) {
-        if self.largest_reported > self.largest_confirmed {
-            self.repeats = true;
-            self.acknowledge_by(now);
-        }
+    /// Lets the next packet repeat the ACK frame if the last ones may be lost: the peer has acknowledged none with the latest
+    /// numbers. Without, it learns of nothing that it sent until another of its packets arrives, and its window may be full.
+    pub(crate) fn repeat_ack(&mut self) {
+        self.repeats = self.largest_reported > self.largest_confirmed;
     }
 
     /// Appends an ACK frame of at most `room` bytes, or a PATH_ACK frame for `path`; returns the largest

@@ -169,7 +169,7 @@ fn geneve(part: Part<'_>) -> Option<Found<'_>> {
     })
 }
 
-/// GRE in UDP (RFC 8086): the header of [`gre`], version 0.
+/// GRE in UDP (RFC 8086): the header of [`gre`](super::gre), version 0.
 fn gre_in_udp(part: Part<'_>) -> Option<Found<'_>> {
     let flags = part.u16(0).ok()?;
     if flags & 0x4fff != 0 {

@@ -1,5 +1,6 @@
 //! The requests for an object, through the layers of the configuration; failed attempts are repeated.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::SystemTime;
@@ -12,7 +13,6 @@ use super::{First, Job, Queue};
 use crate::client::layers::{self, FinalUri, ResponseFuture};
 use crate::client::pace::Pace;
 use crate::client::pooled::{Answer, Outgoing};
-use crate::client::save;
 use crate::client::{
     Client, ClientError, Decoding, Download, Exchange, ObjectReport, Origin, Upload, parse_url,
 };
@@ -57,10 +57,8 @@ impl Queue {
                     .last()
                     .is_some_and(|last| object.error.is_some() && retry.covers_status(last.status)),
             };
-            // What was written to a stream cannot be taken back.
-            let is_written =
-                fetched.is_err() && object.bytes > 0 && save::is_stream(&job.target.destination);
-            if !passes || !job.may_retry || is_written {
+            let has_streamed = job.has_streamed.load(Relaxed);
+            if !passes || !job.may_retry || has_streamed {
                 return fetched;
             }
             attempt += 1;

@@ -353,6 +353,7 @@ impl Queue {
         let copied = self.copy(job, &mut download, &writer, len, object).await;
         // The reason why it could not be written, if so.
         let sink = writer.end().await?;
+        job.has_streamed.store(sink.has_streamed(), Relaxed);
         copied?;
         finish(sink, object, self.options, runtime).await
     }

@@ -64,6 +64,28 @@ fn overrides_replace_single_values() {
 }
 
 #[test]
+fn keys_of_the_experiment_are_not_of_variants_and_points() {
+    for (text, words) in [
+        (
+            with("[variant.few]\nrepeats = 5"),
+            "repeats is of the whole experiment; set it at the top of the file",
+        ),
+        (
+            with("[variant.few]\nquick-repeats = 5"),
+            "quick-repeats is of the whole experiment",
+        ),
+        (
+            TRAIN.replace("[sweep]", "[sweep]\nseed = [1, 2]"),
+            "seed is of the whole experiment",
+        ),
+    ] {
+        let problem = read_with(&text, &[]).unwrap_err().to_string();
+        assert!(problem.contains(words), "{problem}");
+    }
+    assert!(read_with(&with("[variant.emulated]\nbackend = 'emu'"), &[]).is_ok());
+}
+
+#[test]
 fn overrides_come_from_the_command_line() {
     let experiment = read_with(
         TRAIN,

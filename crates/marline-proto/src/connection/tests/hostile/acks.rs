@@ -113,3 +113,26 @@ fn received_ranges_stay_within_their_limit() {
     assert_eq!(sent.datagrams, 1);
     assert!(sent.bytes <= 1472, "{} bytes", sent.bytes);
 }
+
+/// The PING would stay due, and with it the ACK frame that it repeats.
+#[test]
+fn the_largest_ack_frames_leave_room_for_a_ping() {
+    // Ranges of two and of nine bytes: one of these mixtures fills the packet exactly.
+    for short in 0..9 {
+        let mut attack = Attack::by(Side::Client);
+        let now = attack.pair.now;
+        let victim = attack.victim();
+        let received = &mut victim.paths[Slot::FIRST].space.received;
+        let mut number = received.largest().unwrap_or_default();
+        for range in 0..MAX_RECEIVED_RANGES {
+            let is_short = range >= MAX_RECEIVED_RANGES - short;
+            number += if is_short { 10 } else { 2_000_000_000 };
+            received.on_packet(now, number, true, None);
+        }
+        received.acknowledge_by(now);
+        victim.ping();
+        let sent = attack.drain().datagrams;
+        assert!(sent <= 2, "{sent} datagrams");
+        assert!(!attack.victim().paths[Slot::FIRST].ping_due);
+    }
+}
