@@ -41,8 +41,9 @@ fn kernel() -> String {
 /// One of them cannot be read, so that runs would fail.
 pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     let mut inputs = Inputs::new();
+    let place = experiment.source.directory().unwrap_or(Path::new(""));
     for cell in &experiment.cells {
-        add(&mut inputs, &cell.settings)?;
+        add(&mut inputs, &cell.settings, place)?;
     }
     if experiment.uses(BackendKind::Emu) {
         inputs.insert("the machine's kernel".into(), kernel());
@@ -53,16 +54,17 @@ pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     if experiment.uses(BackendKind::Kernel)
         && let Ok(image) = crate::kernel::Image::find()
     {
-        add_file(&mut inputs, "the kernel", image.path())?;
+        add_file(&mut inputs, "the kernel", image.path(), place)?;
     }
-    // Files beside the experiment are named from there, wherever it is.
-    let place = experiment.source.directory();
-    let place = place.map_or_else(String::new, |place| format!("{}/", place.display()));
-    let named = inputs.into_iter().map(|(name, hash)| match place.as_str() {
-        "" | "/" => (name, hash),
-        place => (name.replacen(place, "", 1), hash),
-    });
-    Ok(named.collect())
+    Ok(inputs)
+}
+
+/// The name of a file, from the directory of the experiment if it is below that, wherever that is.
+fn named(path: &Path, place: &Path) -> String {
+    path.strip_prefix(place)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// The differences between the inputs of earlier runs and the present ones, as text; `None` if there are none.
@@ -75,12 +77,12 @@ pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
     (!differ.is_empty()).then(|| differ.join(", "))
 }
 
-fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
+fn add(inputs: &mut Inputs, settings: &Settings, place: &Path) -> Result<(), RunFailure> {
     let changed = settings.changes.iter().flat_map(|change| &change.links);
     for link in settings.topology.links.iter().chain(changed) {
         let known = inputs.len();
         for file in files(link) {
-            add_file(inputs, file.what, Path::new(&file.path))?;
+            add_file(inputs, file.what, Path::new(&file.path), place)?;
         }
         if inputs.len() > known {
             check_files(link)?;
@@ -88,10 +90,13 @@ fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
     }
     match &settings.workload {
         Workload::Page { page, .. } | Workload::Devices { page, .. } if page.ends_with(".json") => {
-            add_file(inputs, "the page", Path::new(page))?;
+            add_file(inputs, "the page", Path::new(page), place)?;
         }
         Workload::Files { directory, .. } => {
-            let entry = inputs.entry(format!("the files in {directory}"));
+            let entry = inputs.entry(format!(
+                "the files in {}",
+                named(Path::new(directory), place)
+            ));
             if let Entry::Vacant(entry) = entry {
                 entry.insert(hash_of_files(Path::new(directory))?);
             }
@@ -104,7 +109,7 @@ fn add(inputs: &mut Inputs, settings: &Settings) -> Result<(), RunFailure> {
         .iter()
         .flat_map(|command| words(command));
     for path in words {
-        add_file(inputs, "the program or file", &path)?;
+        add_file(inputs, "the program or file", &path, place)?;
     }
     Ok(())
 }
@@ -182,8 +187,8 @@ fn words(command: &str) -> Vec<PathBuf> {
     found.filter(|path| path.is_file()).collect()
 }
 
-fn add_file(inputs: &mut Inputs, what: &str, path: &Path) -> Result<(), RunFailure> {
-    let name = format!("{what} {}", path.display());
+fn add_file(inputs: &mut Inputs, what: &str, path: &Path, place: &Path) -> Result<(), RunFailure> {
+    let name = format!("{what} {}", named(path, place));
     if inputs.contains_key(&name) {
         return Ok(());
     }

@@ -3,28 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::excerpt::Excerpt;
+use super::table::line;
 
 /// A table of the runs in `excerpts`, by ID.
 pub(crate) fn table(excerpts: &BTreeMap<&str, &Excerpt>) -> String {
-    let mut text =
-        row(&["command", "seed", "backend", "took", "build", "digest"].map(String::from));
-    text += &row(&["---"; 6].map(String::from));
+    let mut text = line(["command", "seed", "backend", "took", "build", "digest"].into_iter());
+    text += &line(["---"; 6].into_iter());
     for (id, excerpt) in excerpts {
         let not_kept = || "not kept".to_owned();
-        text += &row(&[
+        let cells = [
             format!("`marline lab run {id} --repeats {}`", excerpt.repeats),
             excerpt.seed.to_string(),
             excerpt.backend.clone(),
             excerpt.wall_s.map_or_else(not_kept, span),
             excerpt.build().unwrap_or_else(not_kept),
             format!("`{}`", &excerpt.digest[..12.min(excerpt.digest.len())]),
-        ]);
+        ];
+        text += &line(cells.iter().map(String::as_str));
     }
     text
-}
-
-fn row(cells: &[String; 6]) -> String {
-    format!("| {} |\n", cells.join(" | "))
 }
 
 fn span(seconds: f64) -> String {

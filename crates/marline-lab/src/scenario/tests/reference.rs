@@ -6,7 +6,7 @@ use std::path::Path;
 use marline::TransportConfig;
 use marline::settings::keys;
 
-use super::super::keys::FLAT_KEYS;
+use super::super::keys::{EXPERIMENT_KEYS, FLAT_KEYS};
 use super::super::reader::known;
 use super::*;
 
@@ -105,6 +105,10 @@ fn the_reference_has_the_keys_that_the_reader_knows() {
         .filter(|key| *key != "cc")
         .collect();
     let mut documented = documented();
+    let mut of_experiment = documented["The experiment"].clone();
+    // Variants may have backends of their own.
+    assert!(of_experiment.remove("backend"));
+    assert_eq!(of_experiment, EXPERIMENT_KEYS.map(str::to_owned).into());
     let top: BTreeSet<_> = ["The experiment", "What a run does"]
         .iter()
         .flat_map(|heading| documented[*heading].clone())

@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// A client that sends a PING after two idle seconds.
+fn kept_alive() -> Pair {
+    Pair::with(PairConfig {
+        client: TransportConfig {
+            keep_alive: Some(Duration::from_secs(2)),
+            ..TransportConfig::default()
+        },
+        ..PairConfig::default()
+    })
+}
+
 /// Lets the client receive `data` of the server while its packets are lost, and from then on loses all packets to the client;
 /// returns the stream.
 fn lose_acks(pair: &mut Pair, ends: Ends, data: &Bytes) -> StreamId {
@@ -25,13 +36,7 @@ fn lose_acks(pair: &mut Pair, ends: Ends, data: &Bytes) -> StreamId {
 
 #[test]
 fn a_keep_alive_repeats_an_acknowledgment_that_was_lost() {
-    let mut pair = Pair::with(PairConfig {
-        client: TransportConfig {
-            keep_alive: Some(Duration::from_secs(2)),
-            ..TransportConfig::default()
-        },
-        ..PairConfig::default()
-    });
+    let mut pair = kept_alive();
     let ends = pair.establish();
     let id = lose_acks(&mut pair, ends, &pattern(5_000));
     pair.drive(Duration::from_secs(3));
@@ -63,13 +68,7 @@ fn the_finished_message_of_a_client_is_repeated_with_its_acknowledgments() {
 
 #[test]
 fn an_acknowledgment_that_has_arrived_is_not_repeated() {
-    let mut pair = Pair::with(PairConfig {
-        client: TransportConfig {
-            keep_alive: Some(Duration::from_secs(2)),
-            ..TransportConfig::default()
-        },
-        ..PairConfig::default()
-    });
+    let mut pair = kept_alive();
     let ends = pair.establish();
     download(&mut pair, ends, &pattern(5_000));
     // Two of them: the first may still repeat.
