@@ -32,6 +32,19 @@ fn a_video_has_the_bit_rate_that_the_link_allows() {
 }
 
 #[test]
+fn segments_and_objects_in_sequence_have_one_connection() {
+    // A round trip for the handshake, and one for each of ten requests.
+    let workloads = [
+        "workload = { objects = [\"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\", \"9kB\"], order = \"in-sequence\" }",
+        "workload.video = { ladder = [\"72kbps\"], segment = \"1s\", length = \"10s\" }",
+    ];
+    for workload in workloads {
+        let seconds = medians(&on("rate=100mbps, rtt=100ms", workload))["completion_s"];
+        assert!((1.1..1.3).contains(&seconds), "{workload}: {seconds} s");
+    }
+}
+
+#[test]
 fn lost_parts_of_a_call_are_lost_in_datagrams_and_late_in_streams() {
     let call = |over: &str, direction: &str| {
         let call = format!(

@@ -28,19 +28,25 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open`]; it is larger, or not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     // A file may grow, or have a size that is not known in advance, as those of /proc.
-    match open(path)?
+    let length = open(path)?
         .take(limit.saturating_add(1))
-        .read_to_string(&mut text)? as u64
-        > limit
-    {
-        true => Err(io::Error::new(
+        .read_to_end(&mut bytes)?;
+    if length as u64 > limit {
+        return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("it has more than {limit} bytes"),
-        )),
-        false => Ok(text),
+        ));
     }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("line {line} is not UTF-8; save it as UTF-8"),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -54,6 +60,14 @@ mod tests {
         assert_eq!(read_text(file.path(), 5).unwrap(), "hello");
         let error = read_text(file.path(), 4).unwrap_err();
         assert_eq!(error.to_string(), "it has more than 4 bytes");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_named_by_their_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, b"title = 'x'\nlink = 'caf\xe9'\n").unwrap();
+        let error = read_text(file.path(), 100).unwrap_err();
+        assert_eq!(error.to_string(), "line 2 is not UTF-8; save it as UTF-8");
     }
 
     #[test]

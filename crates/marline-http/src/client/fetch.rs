@@ -23,7 +23,8 @@ use super::progress::Progress;
 use super::retry::Retry;
 use super::split::Ranges;
 use super::{
-    Client, ClientError, LowSpeed, Message, ObjectReport, Origin, ParsedUrl, Report, parse_url,
+    Client, ClientError, LowSpeed, Message, ObjectReport, Origin, OriginConnections, ParsedUrl,
+    Report, parse_url,
 };
 use crate::tasks::TaskSet;
 
@@ -111,6 +112,8 @@ pub struct FetchOptions {
     /// Whether objects are fetched one after another, and none after one that fails: the report is without those. A status is
     /// a failure unless [its content is written](Self::keep_errors).
     pub fail_early: bool,
+    /// Whether the connections stay open for the next fetch or [page](crate::page::load) of the client from their origins.
+    pub keep_connections: bool,
 }
 
 impl Default for FetchOptions {
@@ -132,6 +135,7 @@ impl Default for FetchOptions {
             at_once: None,
             retry: Retry::default(),
             fail_early: false,
+            keep_connections: false,
         }
     }
 }
@@ -244,7 +248,7 @@ impl Client {
 
         let elsewhere = Arc::<Origins>::default();
         let has_failed = Arc::<AtomicBool>::default();
-        let mut pooled_connections = Vec::new();
+        let mut used: Vec<OriginConnections> = Vec::new();
         let mut pools = Vec::new();
         let mut workers = TaskSet::new(self.runtime());
         for OriginJobs { origin, jobs } in origins {
@@ -288,7 +292,10 @@ impl Client {
             }
             match &queue.pool {
                 Some(pool) => pools.push(Arc::clone(pool)),
-                None => pooled_connections.extend(queue.pooled_connections.iter().map(Arc::clone)),
+                None => used.push(OriginConnections {
+                    origin,
+                    pooled_connections: queue.pooled_connections.clone(),
+                }),
             }
         }
         while let Some(done) = workers.join_next().await {
@@ -300,8 +307,9 @@ impl Client {
             objects.retain(|object| object.failure.is_some() || object.status.is_some());
         }
 
-        let mut opened: Vec<_> = pooled_connections
+        let mut opened: Vec<_> = used
             .iter()
+            .flat_map(|used| &used.pooled_connections)
             .flat_map(|pooled| pooled.connections())
             .collect();
         opened.extend(elsewhere.connections());
@@ -319,6 +327,9 @@ impl Client {
         connections.sort_by_key(|connection| connection.id);
         let multipath = connections.iter().all(|connection| connection.multipath);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
+        if options.keep_connections {
+            self.spare().extend(used);
+        }
         Report {
             objects,
             bundle: coordinated && !connections.is_empty(),

@@ -100,13 +100,13 @@ pub struct Client {
     cleartext: Option<Transport>,
     ids: AtomicU64,
     /// Pooled connections that were opened in advance, for the next fetch.
-    spare: Mutex<Vec<Spare>>,
+    spare: Mutex<Vec<OriginConnections>>,
     /// Pools of pipes, by origin.
     pools: Mutex<HashMap<Origin, Arc<Pool>>>,
 }
 
-/// Pooled connections to one origin that were opened in advance.
-struct Spare {
+/// Pooled connections to one origin.
+struct OriginConnections {
     origin: Origin,
     pooled_connections: Vec<Arc<PooledConnection>>,
 }
@@ -203,7 +203,7 @@ impl Client {
         for pooled in &pooled_connections {
             pooled.open(self).await?;
         }
-        self.spare().push(Spare {
+        self.spare().push(OriginConnections {
             origin,
             pooled_connections,
         });
@@ -277,7 +277,7 @@ impl Client {
         }
     }
 
-    fn spare(&self) -> MutexGuard<'_, Vec<Spare>> {
+    fn spare(&self) -> MutexGuard<'_, Vec<OriginConnections>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

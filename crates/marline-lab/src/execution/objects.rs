@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marline_http::client::{Destination, Message, Report, Target};
+use marline_http::client::{Destination, FetchOptions, Message, Report, Target};
 use marline_http::server::GeneratedObject;
 
 use super::http::{NAME, client, fetch_options, identity, scheme, serve};
@@ -47,7 +47,10 @@ pub(super) async fn fetch(
         sleep(&*host.runtime, SETTLE).await;
         probe.reset();
     }
-    let options = fetch_options(job);
+    let options = FetchOptions {
+        keep_connections: *order == Order::InSequence,
+        ..fetch_options(job)
+    };
     let target = |number: usize| Target {
         url: url(number),
         destination: Destination::Counted,

@@ -415,6 +415,12 @@ impl Observer for ConnectionProbe {
                 CarefulResumePhase::Normal => seen.careful.ended = Some(now),
                 CarefulResumePhase::Reconnaissance | CarefulResumePhase::Validating => {}
             },
+            Event::ConnectionClosed(_) => {
+                for series in self.states.iter().filter_map(|state| state.series) {
+                    push(&mut seen.paths[series].window, now, 0.0);
+                    push(&mut seen.paths[series].in_flight, now, 0.0);
+                }
+            }
             Event::BundleUpdated(decision) => self.decided(&mut seen, now, decision),
             _ => {}
         }

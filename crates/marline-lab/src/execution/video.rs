@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marline::Instant;
-use marline_http::client::{Client, Destination, Message, Target};
+use marline_http::client::{Client, Destination, FetchOptions, Message, Target};
 use marline_http::server::GeneratedObject;
 
 use self::choice::choose;
@@ -80,7 +80,10 @@ async fn fetch(job: &Job, client: &Arc<Client>, url: String) -> Result<(), RunEr
         size: None,
         message: Message::default(),
     };
-    let options = fetch_options(job);
+    let options = FetchOptions {
+        keep_connections: true,
+        ..fetch_options(job)
+    };
     let report = client.fetch(vec![target], options, &Arc::default()).await;
     let failure = report.objects.iter().find_map(|object| {
         let error = object.error.as_ref()?;

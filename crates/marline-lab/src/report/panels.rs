@@ -15,6 +15,8 @@ const MIN_QUEUE_SHARE: f64 = 0.03;
 /// Runs share an axis if the largest of their values is at most this many times the smallest: otherwise the lines of one of
 /// them would be flat.
 const MAX_RATIO: f64 = 3.0;
+/// Lines of a panel: of more, their sum or all their points are shown.
+const MOST_LINES: usize = 8;
 /// The length of axes relative to the last value.
 const MARGIN: f64 = 1.02;
 
@@ -100,6 +102,11 @@ impl Panels {
         {
             let sum = sum(windows.iter().map(|(_, points)| points.as_slice()));
             windows.push(("sum".to_owned(), sum));
+        }
+        for (kind, series) in &mut kinds {
+            if series.len() > MOST_LINES {
+                *series = vec![together(kind, std::mem::take(series))];
+            }
         }
         let moments = watched.moments.iter().map(|(name, times)| {
             if let Some((_, short, _)) = ENGINE_ACTIONS.iter().find(|(action, ..)| action == name) {
@@ -263,12 +270,29 @@ fn shown(times: &[f64]) -> Vec<f64> {
     times.iter().copied().filter(|at| *at >= 0.0).collect()
 }
 
-/// The sum of step functions, from when all of them have a value.
+/// One series instead of many: the last is their sum, if there is one.
+fn together(kind: &str, mut series: Vec<(String, Series)>) -> (String, Series) {
+    let count = series.len();
+    if series.last().is_some_and(|(name, _)| name == "sum")
+        && let Some((_, sum)) = series.pop()
+    {
+        return (format!("sum of {}", count - 1), sum);
+    }
+    if kind == "rtt_s" {
+        let mut points: Series = series.into_iter().flat_map(|(_, points)| points).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        return (format!("all {count}"), points);
+    }
+    let sum = sum(series.iter().map(|(_, points)| points.as_slice()));
+    (format!("sum of {count}"), sum)
+}
+
+/// The sum of step functions, each of which is 0 before its first value.
 fn sum<'s>(series: impl Iterator<Item = &'s [(f64, f64)]>) -> Series {
     let mut series: Vec<_> = series
         .map(|points| points.iter().copied().peekable())
         .collect();
-    let mut values: Vec<Option<f64>> = vec![None; series.len()];
+    let mut values = vec![0.0; series.len()];
     let mut sums = Series::new();
     loop {
         let nexts = series
@@ -279,16 +303,10 @@ fn sum<'s>(series: impl Iterator<Item = &'s [(f64, f64)]>) -> Series {
         };
         for (points, value) in series.iter_mut().zip(&mut values) {
             while let Some((_, changed)) = points.next_if(|point| point.0 <= now) {
-                *value = Some(changed);
+                *value = changed;
             }
         }
-        sums.extend(
-            values
-                .iter()
-                .copied()
-                .sum::<Option<f64>>()
-                .map(|sum| (now, sum)),
-        );
+        sums.push((now, values.iter().sum()));
     }
 }
 
@@ -316,13 +334,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_summed_from_when_all_have_a_value() {
+    fn windows_are_summed_from_the_first_connection_on() {
         let one = [(0.0, 1.0), (2.0, 3.0), (2.0, 4.0), (5.0, 1.0)];
         let other = [(1.0, 10.0), (2.0, 20.0)];
         assert_eq!(
             sum([&one[..], &other[..]].into_iter()),
-            [(1.0, 11.0), (2.0, 24.0), (5.0, 21.0)]
+            [(0.0, 1.0), (1.0, 11.0), (2.0, 24.0), (5.0, 21.0)]
         );
-        assert_eq!(sum([&one[..], &[]].into_iter()), []);
+        assert_eq!(sum([&one[..1], &[]].into_iter()), [(0.0, 1.0)]);
+    }
+
+    #[test]
+    fn many_connections_have_one_line() {
+        let series = |kind: &str| {
+            let of = |number| (format!("{kind} {number}"), vec![(f64::from(number), 2.0)]);
+            (1..10).map(of).collect::<Vec<_>>()
+        };
+        let watched = Watched {
+            series: [series("window_bytes"), series("rtt_s")]
+                .concat()
+                .into_iter()
+                .collect(),
+            ..Watched::default()
+        };
+        let panels = Panels::of(&watched);
+        let [(name, sum)] = panels.of_kind("window_bytes") else {
+            panic!("several lines");
+        };
+        assert_eq!((name.as_str(), sum[8]), ("sum of 9", (9.0, 18.0)));
+        let [(name, points)] = panels.of_kind("rtt_s") else {
+            panic!("several lines");
+        };
+        assert_eq!((name.as_str(), points.len()), ("all 9", 9));
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::Plan;
+
 /// The reason why there are no results. The messages include what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
@@ -53,6 +55,15 @@ pub enum RunFailure {
     Input {
         /// The file and its problem.
         problem: String,
+    },
+    /// There are more runs than results can hold.
+    #[error(
+        "these are {runs} runs, and at most {} are possible; lower repeats, or leave points out",
+        Plan::MAX_RUNS
+    )]
+    TooManyRuns {
+        /// Runs in all.
+        runs: usize,
     },
     /// No run of a variant counts.
     #[error("no run of variant {variant} counts: {reason}")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::{env, fs};
@@ -12,7 +13,7 @@ use marline_link::{LinkSpec, Seed};
 use super::RunFailure;
 use super::digest::Digest;
 use crate::execution::files_below;
-use crate::scenario::{BackendKind, Experiment, LinkDef, Settings, Workload};
+use crate::scenario::{BackendKind, Experiment, LinkDef, Settings, Source, Workload};
 
 /// A hash of each input's content, or a property of the machine, by a readable name.
 pub type Inputs = BTreeMap<String, String>;
@@ -41,9 +42,9 @@ fn kernel() -> String {
 /// One of them cannot be read, so that runs would fail.
 pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     let mut inputs = Inputs::new();
-    let place = experiment.source.directory().unwrap_or(Path::new(""));
+    let source = &*experiment.source;
     for cell in &experiment.cells {
-        add(&mut inputs, &cell.settings, place)?;
+        add(&mut inputs, &cell.settings, source)?;
     }
     if experiment.uses(BackendKind::Emu) {
         inputs.insert("the machine's kernel".into(), kernel());
@@ -54,17 +55,26 @@ pub(super) fn read(experiment: &Experiment) -> Result<Inputs, RunFailure> {
     if experiment.uses(BackendKind::Kernel)
         && let Ok(image) = crate::kernel::Image::find()
     {
-        add_file(&mut inputs, "the kernel", image.path(), place)?;
+        add_file(&mut inputs, "the kernel", image.path(), source)?;
     }
     Ok(inputs)
 }
 
 /// The name of a file, from the directory of the experiment if it is below that, wherever that is.
-fn named(path: &Path, place: &Path) -> String {
-    path.strip_prefix(place)
+fn named(path: &Path, source: &Source) -> String {
+    let directory = source.directory().unwrap_or(Path::new(""));
+    path.strip_prefix(directory)
         .unwrap_or(path)
         .display()
         .to_string()
+}
+
+/// The problem of a file, with the line of the experiment that names it.
+fn unusable(path: &Path, source: &Source, problem: impl Display) -> RunFailure {
+    let place = source.place_of(&named(path, source));
+    RunFailure::Input {
+        problem: format!("{place}: {problem}"),
+    }
 }
 
 /// The differences between the inputs of earlier runs and the present ones, as text; `None` if there are none.
@@ -77,28 +87,29 @@ pub(super) fn difference(before: &Inputs, now: &Inputs) -> Option<String> {
     (!differ.is_empty()).then(|| differ.join(", "))
 }
 
-fn add(inputs: &mut Inputs, settings: &Settings, place: &Path) -> Result<(), RunFailure> {
+fn add(inputs: &mut Inputs, settings: &Settings, source: &Source) -> Result<(), RunFailure> {
     let changed = settings.changes.iter().flat_map(|change| &change.links);
     for link in settings.topology.links.iter().chain(changed) {
         let known = inputs.len();
-        for file in files(link) {
-            add_file(inputs, file.what, Path::new(&file.path), place)?;
+        let files = files(link);
+        for file in &files {
+            add_file(inputs, file.what, Path::new(&file.path), source)?;
         }
         if inputs.len() > known {
-            check_files(link)?;
+            check_files(link, &files, source)?;
         }
     }
     match &settings.workload {
         Workload::Page { page, .. } | Workload::Devices { page, .. } if page.ends_with(".json") => {
-            add_file(inputs, "the page", Path::new(page), place)?;
+            add_file(inputs, "the page", Path::new(page), source)?;
         }
         Workload::Files { directory, .. } => {
             let entry = inputs.entry(format!(
                 "the files in {}",
-                named(Path::new(directory), place)
+                named(Path::new(directory), source)
             ));
             if let Entry::Vacant(entry) = entry {
-                entry.insert(hash_of_files(Path::new(directory))?);
+                entry.insert(hash_of_files(Path::new(directory), source)?);
             }
         }
         _ => {}
@@ -109,15 +120,13 @@ fn add(inputs: &mut Inputs, settings: &Settings, place: &Path) -> Result<(), Run
         .iter()
         .flat_map(|command| words(command));
     for path in words {
-        add_file(inputs, "the program or file", &path, place)?;
+        add_file(inputs, "the program or file", &path, source)?;
     }
     Ok(())
 }
 
-fn hash_of_files(root: &Path) -> Result<String, RunFailure> {
-    let files = files_below(root).map_err(|error| RunFailure::Input {
-        problem: error.to_string(),
-    })?;
+fn hash_of_files(root: &Path, source: &Source) -> Result<String, RunFailure> {
+    let files = files_below(root).map_err(|error| unusable(root, source, error))?;
     let mut digest = Digest::default();
     for (path, content) in &files {
         digest.text(path);
@@ -158,12 +167,15 @@ fn files(link: &LinkDef) -> Vec<LinkFile> {
     files.flatten().collect()
 }
 
-/// Whether the files of a link can be used.
-fn check_files(link: &LinkDef) -> Result<(), RunFailure> {
+/// Whether `files` of `link` can be used.
+fn check_files(link: &LinkDef, files: &[LinkFile], source: &Source) -> Result<(), RunFailure> {
     let built = link.spec.parse::<LinkSpec>();
     let built = built.and_then(|spec| spec.build::<()>(Seed::new(0)).map(drop));
-    built.map_err(|error| RunFailure::Input {
-        problem: error.to_string(),
+    built.map_err(|error| {
+        let text = error.to_string();
+        let named = files.iter().find(|file| text.contains(&file.path));
+        let path = named.or(files.first()).map_or("", |file| &file.path);
+        unusable(Path::new(path), source, text)
     })
 }
 
@@ -187,8 +199,13 @@ fn words(command: &str) -> Vec<PathBuf> {
     found.filter(|path| path.is_file()).collect()
 }
 
-fn add_file(inputs: &mut Inputs, what: &str, path: &Path, place: &Path) -> Result<(), RunFailure> {
-    let name = format!("{what} {}", named(path, place));
+fn add_file(
+    inputs: &mut Inputs,
+    what: &str,
+    path: &Path,
+    source: &Source,
+) -> Result<(), RunFailure> {
+    let name = format!("{what} {}", named(path, source));
     if inputs.contains_key(&name) {
         return Ok(());
     }
@@ -197,9 +214,8 @@ fn add_file(inputs: &mut Inputs, what: &str, path: &Path, place: &Path) -> Resul
         Ok(_) => fs::read(path).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    let content = content.map_err(|problem| RunFailure::Input {
-        problem: format!("cannot read {name}: {problem}"),
-    })?;
+    let content = content
+        .map_err(|problem| unusable(path, source, format_args!("cannot read {name}: {problem}")))?;
     let mut digest = Digest::default();
     digest.bytes(&content);
     inputs.insert(name, digest.hex());

@@ -11,7 +11,9 @@ use serde_json::json;
 use super::RunFailure;
 use super::digest::Digest;
 use super::inputs::{self, Inputs};
-use crate::scenario::{Comparison, Correlation, Experiment, Job, Must, Published, Settings, Value};
+use crate::scenario::{
+    Comparison, Correlation, Experiment, Job, Must, Published, Settings, Value, file_name,
+};
 
 /// The plan of an experiment.
 ///
@@ -93,16 +95,23 @@ pub(super) struct RunPosition {
 }
 
 impl Plan {
+    /// The largest number of runs: each takes some hundred bytes of memory.
+    pub const MAX_RUNS: usize = 10_000_000;
+
     /// Every variant of `experiment` at every point; a `quick` plan has fewer repeats and fewer resamples.
     ///
     /// # Errors
-    /// A file that the runs need cannot be read.
+    /// A file that the runs need cannot be read, or they are more than [`MAX_RUNS`](Self::MAX_RUNS).
     pub fn new(experiment: &Experiment, quick: bool) -> Result<Self, RunFailure> {
         let (repeats, resamples) = if quick {
             (experiment.quick_repeats, QUICK_RESAMPLES)
         } else {
             (experiment.repeats, RESAMPLES)
         };
+        let runs = experiment.cells.len().saturating_mul(repeats as usize);
+        if runs > Self::MAX_RUNS {
+            return Err(RunFailure::TooManyRuns { runs });
+        }
         // The place of the experiment is not one of its settings: machines have others.
         let directory = experiment.source.directory().unwrap_or(Path::new(""));
         let named = |settings: &Settings| settings.named_from(directory);
@@ -218,7 +227,7 @@ impl Plan {
     ) -> Job {
         let position = self.position(index);
         let cell = &experiment.cells[position.point * self.variants.len() + position.variant];
-        let variant = cell.variant.replace(|c: char| !c.is_alphanumeric(), "-");
+        let variant = file_name(&cell.variant);
         let name = format!("{variant}-{}-{}", position.point, position.repeat);
         Job {
             experiment: Arc::from(experiment.id.as_str()),

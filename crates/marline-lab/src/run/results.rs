@@ -219,7 +219,7 @@ impl ComparisonResult {
             true => self.improvement_percent.map(|exact| [exact; 2]),
             false => self
                 .ci95
-                .filter(|_| self.pairs >= self.statistic.fewest_pairs()),
+                .filter(|_| self.pairs >= self.statistic.fewest_values()),
         }
     }
 }

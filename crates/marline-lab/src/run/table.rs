@@ -18,6 +18,7 @@ pub(super) fn csv(plan: &Plan, records: &[Record]) -> Vec<u8> {
     rows.push(head);
     for record in records {
         let (status, reason) = match (&record.failed, &record.invalid) {
+            (Some(reason), _) if record.timed_out => ("timed out", reason.as_str()),
             (Some(reason), _) => ("failed", reason.as_str()),
             (None, Some(reason)) => ("invalid", reason.as_str()),
             (None, None) => ("ok", ""),

@@ -30,6 +30,17 @@ pub struct Comparison {
     pub source: Option<String>,
 }
 
+impl Comparison {
+    /// Whether one of `others` is of the same values, with the same published ones.
+    pub(super) fn is_among(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| {
+            (&self.a, &self.b, &self.metric) == (&other.a, &other.b, &other.metric)
+                && (self.statistic, &self.source) == (other.statistic, &other.source)
+                && self.points.iter().any(|point| other.points.contains(point))
+        })
+    }
+}
+
 /// Expands `entry`: each of its pairs of variants, for each of its statistics.
 pub(super) fn expand(
     entry: &ComparisonEntry,

@@ -226,7 +226,9 @@ fn read_value(
         DeValue::Integer(integer) => {
             let digits = integer.as_str().replace('_', "");
             let number = i64::from_str_radix(&digits, integer.radix());
-            Item::Integer(number.map_err(|_| Problem::new(&place, "the integer is too large"))?)
+            Item::Integer(number.map_err(|_| {
+                Problem::new(&place, "the integer is larger than 9223372036854775807")
+            })?)
         }
         DeValue::Float(float) => {
             let number = float.as_str().replace('_', "").parse::<f64>();

@@ -151,6 +151,9 @@ impl BackendKind {
 /// Largest size of a scenario in bytes; the largest of this repository has some KiB.
 const MAX_FILE: u64 = 4 << 20;
 
+/// Largest number of cells. Each has settings of its own.
+const MAX_CELLS: usize = 100_000;
+
 impl Experiment {
     /// Reads the experiment in `path`. `sets` are overrides as `KEY=VALUE`.
     pub fn load(path: &Path, id: &str, sets: &[String]) -> Result<Self, ScenarioError> {
@@ -160,7 +163,7 @@ impl Experiment {
             Problem::new(&Place::File, problem).in_file(&file)
         })?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        read(Source::new(&text, id, sets, Some(directory)))
+        read(Source::new(&text, id, sets, Some(directory), &file))
             .map_err(|problem| problem.in_file(&file))
     }
 
@@ -175,7 +178,7 @@ impl Experiment {
                 "there is no such experiment; see `marline lab list`",
             )
         });
-        text.and_then(|text| read(Source::new(text, id, sets, None)))
+        text.and_then(|text| read(Source::new(text, id, sets, None, id)))
             .map_err(|problem| problem.in_file(id))
     }
 
@@ -183,7 +186,8 @@ impl Experiment {
     /// directory.
     pub fn parse(text: &str, file: &str, sets: &[String]) -> Result<Self, ScenarioError> {
         let id = Path::new(file).file_stem().unwrap_or_default();
-        let source = Source::new(text, &id.to_string_lossy(), sets, Some(Path::new("")));
+        let id = id.to_string_lossy();
+        let source = Source::new(text, &id, sets, Some(Path::new("")), file);
         read(source).map_err(|problem| problem.in_file(file))
     }
 
@@ -333,6 +337,12 @@ fn read(source: Source) -> Result<Experiment, Problem> {
         return Err(Problem::new(place, text));
     }
     refuse_invalid_replaced(root, head, points)?;
+    if points.len().saturating_mul(head.variants.len()) > MAX_CELLS {
+        let text = format!(
+            "the variants at all points are more than {MAX_CELLS}; leave variants or points out"
+        );
+        return Err(Problem::new(&Place::File, text));
+    }
     let mut cells = Vec::new();
     for point in points {
         let parameters = Arc::new(point.by_name());
@@ -426,7 +436,13 @@ fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experi
     let points = Points::new(points, &sets);
     let mut comparisons = Vec::new();
     for entry in &head.comparisons {
-        comparisons.extend(comparison::expand(entry, directory, &points)?);
+        let expanded = comparison::expand(entry, directory, &points)?;
+        if let Some(twice) = expanded.iter().find(|one| one.is_among(&comparisons)) {
+            let Comparison { a, b, .. } = twice;
+            let text = format!("{a} and {b} are compared at one point twice; leave one out");
+            return Err(Problem::new(&entry.place, text));
+        }
+        comparisons.extend(expanded);
     }
     let mut published = Vec::new();
     for entry in head.published {

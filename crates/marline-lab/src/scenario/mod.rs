@@ -111,6 +111,7 @@ pub use model::{
     RangeKind, Settings, StreamDef, Stress, Topology, Traffic, Visit, When, Workload,
 };
 pub use must::{Alone, Check, Claim, Must};
+pub(crate) use read::file_name;
 pub(crate) use read::{LINK_SINR, signal};
 pub use source::Source;
 pub use tcp::{TcpController, TcpFlows, TcpRunner};

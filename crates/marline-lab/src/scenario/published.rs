@@ -19,7 +19,14 @@ const MAX_TABLE: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct PublishedTable {
     columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+/// A row, and its line in the file.
+#[derive(Debug)]
+struct Row {
+    line: u64,
+    cells: Vec<String>,
 }
 
 impl PublishedTable {
@@ -53,7 +60,11 @@ impl PublishedTable {
         let columns = reader.headers()?.iter().map(str::to_owned).collect();
         let mut rows = Vec::new();
         for record in reader.records() {
-            rows.push(record?.iter().map(str::to_owned).collect());
+            let record = record?;
+            rows.push(Row {
+                line: record.position().map_or(0, csv::Position::line),
+                cells: record.iter().map(str::to_owned).collect(),
+            });
         }
         Ok(Self { columns, rows })
     }
@@ -81,18 +92,25 @@ impl PublishedTable {
         let mut rows = self.rows.iter().filter(|row| {
             wanted
                 .iter()
-                .all(|(column, want)| row.get(*column).is_some_and(|cell| same(cell, want)))
+                .all(|(column, want)| row.cells.get(*column).is_some_and(|cell| same(cell, want)))
         });
-        let (first, second) = (rows.next(), rows.next());
-        if second.is_some() {
-            return Err("several rows match; add conditions to `where`".to_owned());
+        let Some(row) = rows.next() else {
+            return Ok(None);
+        };
+        let line = row.line;
+        if let Some(second) = rows.next() {
+            return Err(format!(
+                "lines {line} and {} of the table match; add conditions to `where`",
+                second.line
+            ));
         }
-        let cell = first.and_then(|row| row.get(value));
-        match cell.map(String::as_str) {
-            None | Some("") => Ok(None),
-            Some(text) => match text.parse() {
+        match row.cells.get(value).map_or("", String::as_str) {
+            "" => Ok(None),
+            text => match text.parse() {
                 Ok(number) => Ok(Some(number)),
-                Err(_) => Err(format!("\"{text}\" is not a number; choose another column")),
+                Err(_) => Err(format!(
+                    "\"{text}\" in line {line} of the table is not a number; choose another column"
+                )),
             },
         }
     }

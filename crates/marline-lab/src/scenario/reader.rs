@@ -113,6 +113,8 @@ impl Node {
         .filter(|number| range.contains(number))
         .ok_or_else(|| {
             let (low, high) = range.into_inner();
+            // TOML has no larger ones.
+            let high = high.min(i64::MAX.unsigned_abs());
             self.problem(format_args!("this must be an integer from {low} to {high}"))
         })
     }

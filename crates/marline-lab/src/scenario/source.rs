@@ -16,11 +16,20 @@ pub struct Source {
     id: String,
     sets: Vec<String>,
     directory: Option<PathBuf>,
+    /// The file, as the caller named it.
+    file: String,
 }
 
 impl Source {
-    pub(super) fn new(text: &str, id: &str, sets: &[String], directory: Option<&Path>) -> Self {
+    pub(super) fn new(
+        text: &str,
+        id: &str,
+        sets: &[String],
+        directory: Option<&Path>,
+        file: &str,
+    ) -> Self {
         Self {
+            file: file.to_owned(),
             text: text.to_owned(),
             id: id.to_owned(),
             sets: sets.to_vec(),
@@ -46,6 +55,14 @@ impl Source {
     /// The directory in which published tables are searched first.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
+    }
+
+    /// The file and the first line in which `name` stands, or the file alone if an override has it.
+    pub(crate) fn place_of(&self, name: &str) -> String {
+        match self.text.lines().position(|line| line.contains(name)) {
+            Some(index) => format!("{}:{}", self.file, index + 1),
+            None => self.file.clone(),
+        }
     }
 
     /// The settings of `variant` at the point with these parameters, as in the experiment before

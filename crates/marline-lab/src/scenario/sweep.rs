@@ -1,6 +1,6 @@
 //! Parameters, and the points of a sweep.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use marline::settings::split_unit;
 
@@ -89,6 +89,23 @@ fn refuse_twice(factors: &[Factor]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses a value that is there twice: results could not tell the two apart.
+fn refuse_equal(node: &Node, choices: &[Choice]) -> Result<(), Problem> {
+    let mut seen = HashSet::new();
+    for choice in choices {
+        let named = choice.parameters.iter();
+        let named: Vec<_> = named
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
+        let name = named.join(", ");
+        if seen.contains(&name) {
+            return Err(node.problem(format_args!("{name} is there twice; leave one out")));
+        }
+        seen.insert(name);
+    }
+    Ok(())
+}
+
 /// The factor that sets a key, and the place where it does.
 struct Setter<'a> {
     factor: usize,
@@ -121,7 +138,9 @@ fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), 
                 parameters: vec![(key.to_owned(), value.value())],
                 overrides: vec![Override::new(key, value.clone())],
             });
-            factors.push(Factor(choices.collect()));
+            let choices: Vec<_> = choices.collect();
+            refuse_equal(node, &choices)?;
+            factors.push(Factor(choices));
             Ok(())
         }
         Item::Table(table) if is_key => table
@@ -133,13 +152,18 @@ fn read_factor(key: &str, node: &Node, factors: &mut Vec<Factor>) -> Result<(), 
                 .0
                 .iter()
                 .map(|(name, node)| {
+                    if name.is_empty() {
+                        return Err(node.problem("a named value has a name of a character or more"));
+                    }
                     Ok(Choice {
                         parameters: vec![(key.to_owned(), plain(name))],
                         overrides: flatten(table_of(node)?)?,
                     })
                 })
                 .collect();
-            factors.push(Factor(choices?));
+            let choices = choices?;
+            refuse_equal(node, &choices)?;
+            factors.push(Factor(choices));
             Ok(())
         }
         Item::List(_) | Item::Table(_) => {
@@ -197,6 +221,7 @@ fn read_points(node: &Node) -> Result<Factor, Problem> {
     if choices.iter().all(|choice| choice.overrides.is_empty()) {
         return Err(node.problem("the sweep is empty; add points"));
     }
+    refuse_equal(node, &choices)?;
     Ok(Factor(choices))
 }
 
@@ -224,7 +249,9 @@ fn read_wsp(node: &Node) -> Result<Factor, Problem> {
         }
         choice
     });
-    Ok(Factor(choices.collect()))
+    let choices: Vec<_> = choices.collect();
+    refuse_equal(node, &choices)?;
+    Ok(Factor(choices))
 }
 
 /// A key that varies between bounds.

@@ -59,9 +59,9 @@ impl Statistic {
         }
     }
 
-    /// The fewest pairs of values whose interval can be relied on. One value in twenty is beyond the 95th percentile: of fewer,
+    /// The fewest values, or pairs, whose interval can be relied on. One value in twenty is beyond the 95th percentile: of fewer,
     /// it is between the largest two, about which resamples say little.
-    pub const fn fewest_pairs(self) -> usize {
+    pub const fn fewest_values(self) -> usize {
         match self {
             Self::P95 => 20,
             _ => MIN_SURE,

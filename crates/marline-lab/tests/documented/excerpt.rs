@@ -398,7 +398,7 @@ fn interval(
         statistic if cell.deterministic => [statistic.of(summary)?; 2],
         Statistic::Median => summary.ci95?,
         Statistic::Mean => interval_of_mean(summary.mean?, summary.std?, summary.n)?,
-        statistic if summary.n < statistic.fewest_pairs() => return None,
+        statistic if summary.n < statistic.fewest_values() => return None,
         statistic => {
             let of_cell = runs.records.iter().filter(|record| {
                 record.variant == measure.variant && runs.plan.points[record.point] == *point

@@ -79,7 +79,7 @@ class Results:
         """
         rows = []
         for run in self._records():
-            status = "failed" if run.get("failed") else "invalid" if run.get("invalid") else "ok"
+            status = _status(run)
             rows.append(
                 {
                     "run": run["run"],
@@ -265,7 +265,13 @@ def _frame(rows: Sequence[Any], columns: Sequence[str] | None = None) -> "pd.Dat
 
 
 def _counts(run: Mapping[str, Any]) -> bool:
-    return not run.get("failed") and not run.get("invalid")
+    return _status(run) == "ok"
+
+
+def _status(run: dict[str, Any]) -> str:
+    if run.get("timed_out"):
+        return "timed out"
+    return "failed" if run.get("failed") else "invalid" if run.get("invalid") else "ok"
 
 
 def _interval(bounds: Sequence[float] | None) -> dict[str, float | None]:

@@ -1,11 +1,12 @@
 //! Reads the head of an experiment: everything but the settings of its runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::condition::Condition;
 use super::must::{MustEntry, read_musts};
 use super::variants::{VariantPair, some_variants, these_variants};
 use super::{Item, Node, Place, Problem, Reader, Table};
+use crate::scenario::error::quote;
 use crate::scenario::overrides::{Override, flatten};
 use crate::scenario::sweep::{Factor, read_sweep};
 use crate::scenario::{BackendKind, Value};
@@ -46,6 +47,7 @@ pub(in crate::scenario) struct VariantEntry {
 
 /// Variants to compare: each of `a` with each of `b`.
 pub(in crate::scenario) struct ComparisonEntry {
+    pub(in crate::scenario) place: Place,
     pub(in crate::scenario) a: Vec<String>,
     pub(in crate::scenario) b: Vec<String>,
     /// The selected points.
@@ -210,13 +212,29 @@ fn read_variants(node: Option<&Node>) -> Result<Vec<VariantEntry>, Problem> {
         )));
     }
     let mut variants = Vec::new();
+    let mut files = HashMap::new();
     for (name, node) in &table.0 {
+        if name.is_empty() {
+            return Err(node.problem("a variant has a name of a character or more"));
+        }
+        if let Some(other) = files.insert(file_name(name), name) {
+            return Err(node.problem(format_args!(
+                "files of \"{}\" would have the names of those of \"{}\"; rename one",
+                quote(name),
+                quote(other)
+            )));
+        }
         variants.push(VariantEntry {
             name: name.clone(),
             overrides: flatten(Reader::of(node)?.table)?,
         });
     }
     Ok(variants)
+}
+
+/// The name of a variant in names of files.
+pub(crate) fn file_name(variant: &str) -> String {
+    variant.replace(|c: char| !c.is_alphanumeric(), "-")
 }
 
 fn read_comparison(
@@ -229,6 +247,7 @@ fn read_comparison(
     let condition = Condition::read(&mut reader)?;
     let one_statistic = |node: &Node| node.named("statistic", &Statistic::COMPARED);
     let entry = ComparisonEntry {
+        place: node.place.clone(),
         a: reader.required("a", "a = \"the variant that should be better\"", variant)?,
         b: reader.required("b", "b = \"the variant to compare with\"", variant)?,
         metric: reader

@@ -27,6 +27,7 @@ use super::{HttpClient, HttpSettings, HttpVersion, RangeKind, Settings, Workload
 
 use super::reader::Reader;
 pub(super) use condition::Condition;
+pub(crate) use experiment::file_name;
 pub(super) use experiment::{
     ComparisonEntry, CorrelationEntry, Head, Lookup, VariantEntry, read_head,
 };

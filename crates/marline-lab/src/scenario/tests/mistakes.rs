@@ -92,6 +92,31 @@ fn a_browser_gets_no_settings_that_it_would_ignore() {
     }
 }
 
+#[test]
+fn variants_that_results_could_not_tell_apart_are_refused() {
+    for (text, expected) in [
+        (
+            "[variant.'']",
+            "a variant has a name of a character or more",
+        ),
+        (
+            "[variant.'a b']\n[variant.a-b]",
+            "files of \"a-b\" would have the names of those of \"a b\"; rename one",
+        ),
+        (
+            "[variant.a]\n[variant.b]\n[[comparison]]\na = 'a'\nb = 'b'\n[[comparison]]\na = 'a'\nb = 'b'",
+            "a and b are compared at one point twice; leave one out",
+        ),
+        (
+            "seed = -1",
+            "this must be an integer from 0 to 9223372036854775807",
+        ),
+    ] {
+        let error = error(&with(text));
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 /// Each error names the file, the line, the key, the problem and the remedy.
 #[test]
 fn mistakes_are_explained() {

@@ -311,7 +311,7 @@ fn an_integer_that_is_too_large_is_refused_where_it_is_written() {
     for key in ["repeats", "path", "link.buffer", "workload.seed", "x"] {
         let set = format!("{key}={large}");
         let error = read_with(&with(""), &[&set]).unwrap_err();
-        let expected = format!("--set {set}: the integer is too large");
+        let expected = format!("--set {set}: the integer is larger than 9223372036854775807");
         assert_eq!(error, expected);
         let list = format!("{key}=[1, {large}]");
         let error = read_with(&with(""), &[&list]).unwrap_err();
@@ -319,7 +319,7 @@ fn an_integer_that_is_too_large_is_refused_where_it_is_written() {
     }
     let error = error(&with(&format!("repeats = {large}")));
     assert!(
-        error.contains("train.toml:4: repeats: the integer is too large"),
+        error.contains("train.toml:4: repeats: the integer is larger than 9223372036854775807"),
         "{error}"
     );
 }

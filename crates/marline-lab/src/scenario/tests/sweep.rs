@@ -45,6 +45,33 @@ fn points_are_listed() {
 }
 
 #[test]
+fn a_value_that_is_there_twice_is_refused() {
+    for (sweep, name) in [
+        ("'link.loss' = ['0%', '1%', '0%']", "link.loss = \"0%\""),
+        ("points = [{ cc = 'bbr' }, { cc = 'bbr' }]", "cc = \"bbr\""),
+        (
+            "wsp = { n = 30, factors = { 'link.rtt' = ['10ms', '20ms'] } }",
+            "link.rtt = ",
+        ),
+    ] {
+        let error = error(&with(&format!("[sweep]\n{sweep}")));
+        assert!(
+            error.contains(name) && error.contains("is there twice; leave one out"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn experiments_have_a_largest_size() {
+    let values = |count: u32| (0..count).map(|it| format!("'{it}us'")).collect::<Vec<_>>();
+    let variants: String = (0..11).map(|it| format!("[variant.v{it}]\n")).collect();
+    let sweep = format!("[sweep]\n'link.rtt' = [{}]", values(10_000).join(", "));
+    let error = error(&with(&format!("{variants}{sweep}")));
+    assert!(error.contains("more than 100000"), "{error}");
+}
+
+#[test]
 fn wsp_points_stay_within_their_bounds() {
     let text = with(
         "[sweep.wsp]\nn = 20\nseed = 3\nfactors = { link.rate = ['5mbps', '20mbps'], 'link.rtt' = ['1ms', '200ms'] }",
@@ -103,11 +130,15 @@ fn published_values_are_looked_up_at_each_point() {
             "no row of \"gain.csv\" matches",
         ),
         ("cca = 'bbr'", "color = 'red'", "unknown column \"color\""),
-        ("where = { cca = 'bbr' }", "", "several rows match"),
+        (
+            "where = { cca = 'bbr' }",
+            "",
+            "lines 5 and 6 of the table match",
+        ),
         (
             "value = 'gain_percent'",
             "value = 'location'",
-            "\"near\" is not a number",
+            "\"near\" in line 3 of the table is not a number",
         ),
     ] {
         std::fs::write(&path, text.replace(from, to)).unwrap();
