@@ -73,6 +73,14 @@ pub enum RunFailure {
         /// The most frequent reason.
         reason: String,
     },
+    /// No run of a variant has the main metric.
+    #[error("no run of variant {variant} has {metric}; name a metric that its workload has first")]
+    NotMeasured {
+        /// The variant.
+        variant: String,
+        /// The metric.
+        metric: String,
+    },
     /// No run of some variants counts at some points.
     #[error("these have no results: {points}; {reason}")]
     NothingCountsAt {

@@ -92,14 +92,11 @@ fn most_frequent_reason(cells: &[&CellResult]) -> String {
 impl Results {
     /// A note on the intervals if the repeats are so few that they are too narrow.
     pub fn caution(&self) -> Option<String> {
-        (self.repeats < MIN_REPEATS).then(|| {
-            format!(
-                "Fewer than {MIN_REPEATS} repeats: the intervals are approximate, and too narrow."
-            )
-        })
+        (self.repeats < MIN_REPEATS)
+            .then(|| format!("Fewer than {MIN_REPEATS} repeats: the intervals are approximate."))
     }
 
-    /// Returns an error for the first variant without a valid run at any point, or else for the points at which a variant has
+    /// Returns an error for the first variant without a valid run, or without a value of the main metric, at any point, or else for the points at which a variant has
     /// none.
     ///
     /// # Errors
@@ -114,6 +111,13 @@ impl Results {
                 return Err(RunFailure::NothingCounts {
                     variant: variant.to_owned(),
                     reason: most_frequent_reason(&cells),
+                });
+            }
+            let has = |metric: &String| cells.iter().any(|cell| cell.metrics.contains_key(metric));
+            if let Some(metric) = self.metrics.first().filter(|metric| !has(metric)) {
+                return Err(RunFailure::NotMeasured {
+                    variant: variant.to_owned(),
+                    metric: metric.clone(),
                 });
             }
         }

@@ -1055,6 +1055,18 @@ fn a_variant_of_which_no_run_counts_is_an_error() {
 }
 
 #[test]
+fn a_variant_without_the_main_metric_is_an_error() {
+    let mut results = complete(&options(None));
+    for cell in &mut results.cells {
+        cell.metrics.remove(&results.metrics[0]);
+    }
+    assert_eq!(
+        results.require_runs().unwrap_err().to_string(),
+        "no run of variant fast has completion_s; name a metric that its workload has first"
+    );
+}
+
+#[test]
 fn a_point_at_which_no_run_counts_is_an_error() {
     let backend = |job: &Job| match (&*job.variant, job.parameters["link.loss"].as_str()) {
         ("slow", Some("3%")) => Err(RunError::Failed("it broke".to_owned())),
