@@ -1,0 +1,1 @@
+"""The experiments `tunnel/*`, see tools/tunnel_experiments.py."""

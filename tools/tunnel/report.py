@@ -1,0 +1,135 @@
+"""The tables and the picture of docs/tunnel-results.md."""
+
+import json
+import pathlib
+
+from tunnel.cells import CONTROLLERS, LOSSES, PAGE_LOADS, cells, faded_sum, name
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+TITLES = {
+    "plain": "plain, Wi-Fi",
+    "mptcp": "MPTCP",
+    "wireguard": "wireguard-go, Wi-Fi",
+    "packets": "tunnel, packets",
+    "packets-wifi": "tunnel, packets, Wi-Fi alone",
+    "streams-wifi": "tunnel, streams, Wi-Fi alone",
+    "streams": "tunnel, streams",
+}
+COLOURS = {
+    "plain": "#8a8a8a",
+    "mptcp": "#b8860b",
+    "wireguard": "#6a5acd",
+    "packets": "#5f9ea0",
+    "packets-wifi": "#a9c9ca",
+    "streams-wifi": "#7fb77e",
+    "streams": "#2e7d32",
+}
+
+def report(path):
+    results = {row["name"]: row for row in map(json.loads, pathlib.Path(path).read_text().splitlines())}
+
+    def rate(direction, system, cc, loss):
+        found = results.get(f"tunnel/transfer-{direction}-{system}-{cc}-{loss}")
+        return found and found["mbps"]
+
+    for direction in ("down", "up"):
+        table(f"transfers {direction}", ["controller", *(f"{loss} %" for loss in LOSSES)], [
+            [TITLES[system], cc.upper(), *(shown(rate(direction, system, cc, loss)) for loss in LOSSES)]
+            for system in TITLES
+            for cc in CONTROLLERS.get(system, ["cubic", "bbr"])
+        ])
+    by_kind = {}
+    for cell in cells():
+        row = results.get(name(cell))
+        if row:
+            by_kind.setdefault(cell["kind"], []).append(row)
+    call = ("lost", "lost_in_a_row", "median_ms", "p95_ms", "p999_ms", "max_ms")
+    heading = ["lost", "in a row", "median", "p95", "p99.9", "longest"]
+    table("calls", ["losses", "direction", *heading], [
+        [TITLES[row["system"]], f"{row['loss']} %", direction, *(row[direction][key] for key in call)]
+        for row in by_kind.get("call", ())
+        for direction in ("down", "up")
+    ])
+    table("keys", ["losses", "hand-overs", "keys", "median", "p95", "p99.9", "longest"], [
+        [TITLES[row["system"]], f"{row['loss']} %", "yes" if row["hand_over"] else "no", row["keys"], *(row[key] for key in call[2:])]
+        for row in by_kind.get("keys", ())
+    ])
+    grid = {(row["system"], row["cc"], row["loss"]): row["mbps"] for row in by_kind.get("quic", ())}
+    table("quic", ["controller", *(f"{loss} %" for loss in LOSSES)], [
+        [TITLES[system], cc, *(shown(grid.get((system, cc, loss))) for loss in LOSSES)]
+        for cc in ("cubic", "default")
+        for system in ("plain", "wireguard", "packets")
+    ])
+    print(f"\nfading: both networks carry {faded_sum():.1f} Mbit/s")
+    paired(by_kind.get("fading", ()), "fading", ("cubic", "bbr"))
+    table("shared", ["controller", "Mbit/s", "of the flow beside it"], [
+        [TITLES[row["system"]], row["cc"].upper(), shown(row["mbps"]), shown(row["rival_mbps"])] for row in by_kind.get("shared", ())
+    ])
+    table("busy", ["losses", "transfer", "its Mbit/s", "direction of the call", *heading], [
+        [TITLES[row["system"]], f"{row['loss']} %", row["direction"], shown(row["mbps"]), direction, *(row[f"{direction}_call"][key] for key in call)]
+        for row in by_kind.get("busy", ())
+        for direction in ("down", "up")
+    ])
+    paired(by_kind.get("mobile", ()), "mobile", ("cubic",))
+    table("stalled", ["stalled", "Mbit/s of one more"], [[TITLES[row["system"]], row["stalled"], shown(row["mbps"])] for row in by_kind.get("stalled", ())])
+    table("page", ["losses", "ms, sorted", "median"], [
+        [TITLES[row["system"]], f"{row['loss']} %", ", ".join(map(str, sorted(row["ms"]))), sorted(row["ms"])[PAGE_LOADS // 2]]
+        for row in by_kind.get("page", ())
+    ])
+    (ROOT / "docs/tunnel-results.svg").write_text(transfers_picture(rate))
+
+
+def paired(rows, kind, controllers):
+    found = {(row["system"], row["cc"], row["direction"]): row for row in rows}
+    cell = lambda key, column: "" if key not in found else f"{found[key][column]:.1f}"
+    table(kind, ["controller", "down", "longest pause, s", "up", "longest pause, s"], [
+        [TITLES[system], cc.upper(), *(cell((system, cc, direction), column) for direction in ("down", "up") for column in ("mbps", "longest_pause_s"))]
+        for system in TITLES
+        for cc in controllers
+        if (system, cc, "down") in found
+    ])
+
+
+def shown(value):
+    return "" if value is None else f"{value:.1f}"
+
+
+def table(title, columns, rows):
+    print(f"\n### {title}\n\n| | {' | '.join(columns)} |\n| --- |" + " --- |" * len(columns))
+    for row in rows:
+        print(f"| {' | '.join(map(str, row))} |")
+
+
+def transfers_picture(rate):
+    """Mbit/s of downloads and uploads with CUBIC by the losses, a group of bars for each."""
+    width, height, left, top, bottom = 900, 400, 50, 40, 100
+    most = 30
+    scale = (height - top - bottom) / most
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" role="img">',
+        "<title>Mbit/s of one connection of TCP with CUBIC over two networks, by the packets that are lost</title>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    text = lambda x, y, content, anchor="middle": parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222222">{content}</text>')
+    for value in range(0, most + 1, 10):
+        y = height - bottom - value * scale
+        parts.append(f'<line x1="{left}" x2="{width - 10}" y1="{y}" y2="{y}" stroke="#dddddd"/>')
+        text(left - 6, y + 4, value, "end")
+    text(left - 40, top - 22, "Mbit/s", "start")
+    group = (width - left - 20) / (2 * len(LOSSES))
+    bar = (group - 14) / len(TITLES)
+    for side, direction in enumerate(("down", "up")):
+        for place, loss in enumerate(LOSSES):
+            x = left + (side * len(LOSSES) + place) * group + 7
+            text(x + group / 2 - 7, height - bottom + 16, f"{loss} %")
+            for number, system in enumerate(TITLES):
+                value = rate(direction, system, "cubic", loss)
+                if value is not None:
+                    parts.append(f'<rect x="{x + number * bar:.1f}" y="{height - bottom - value * scale:.1f}" width="{bar - 1:.1f}" height="{value * scale:.1f}" fill="{COLOURS[system]}"/>')
+        text(left + (side + 0.5) * len(LOSSES) * group, height - bottom + 34, {"down": "downloads", "up": "uploads"}[direction])
+    for number, (system, title) in enumerate(TITLES.items()):
+        x, y = left + number % 4 * 215, height - 48 + number // 4 * 24
+        parts.append(f'<rect x="{x}" y="{y}" width="10" height="10" fill="{COLOURS[system]}"/>')
+        text(x + 14, y + 9, title, "start")
+    return "\n".join([*parts, "</svg>\n"])
