@@ -9,3 +9,4 @@ pub use self::up::{DnsChoice, Report, UpConfig, UpError, up};
 pub(crate) use self::up::{origin, with_datagrams};
 pub use crate::caps::{Cap, CapsError, InvalidCap, MAX_CAPS, Used};
 pub use crate::mode::Mode;
+pub use crate::selection::{InvalidSelected, Selected, Selection};

@@ -15,6 +15,7 @@
 //! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
 //! | `server`, `client` | the two ends |
 //! | `mode`, `networks`, `caps` | the use of several networks, those that lead to the server, their caps |
+//! | `selection`, `programs` | the packets of a host that go into a tunnel, those of some programs |
 //! | `device`, `routing`, `dns`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
 //! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
@@ -50,6 +51,8 @@ mod networks;
 pub mod packet;
 pub mod pool;
 #[cfg(target_os = "linux")]
+pub mod programs;
+#[cfg(target_os = "linux")]
 mod queue;
 #[cfg(target_os = "linux")]
 pub mod restore;
@@ -57,6 +60,8 @@ pub mod route;
 #[cfg(target_os = "linux")]
 pub mod routing;
 pub mod scope;
+#[cfg(target_os = "linux")]
+mod selection;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::programs::{ProgramChoice, Programs, ProgramsError};
 use crate::routing::{MAIN, Plan, Routing, Rule};
 
 /// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
@@ -33,6 +34,8 @@ struct Saved {
     #[serde(default)]
     host: String,
     plan: Plan,
+    #[serde(default)]
+    programs: Programs,
 }
 
 /// A client's tunnel that a file shows.
@@ -74,15 +77,22 @@ pub enum RestoreError {
     /// The kernel refuses.
     #[error("cannot change the routes of this machine: {0}")]
     Routes(io::Error),
+    /// Packets of programs cannot be told from others.
+    #[error(transparent)]
+    Programs(#[from] ProgramsError),
 }
 
 /// The file of the tunnel of a device in this network namespace: others have rules, routes and devices of their own, and mostly
 /// the same files.
 fn file_of(device: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(format!("tunnel-{}-{device}.json", namespace()))
+}
+
+/// The number of this network namespace.
+fn namespace() -> u64 {
     use std::os::unix::fs::MetadataExt;
 
-    let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.ino());
-    Path::new(DIRECTORY).join(format!("tunnel-{namespace}-{device}.json"))
+    fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.ino())
 }
 
 /// Whether a device is that of a client's tunnel, running or killed.
@@ -91,14 +101,21 @@ pub(crate) fn is_tunnel(device: &str) -> bool {
 }
 
 impl Changes {
-    /// Makes the changes of `plan` for the tunnel of `device` to `host`. What a killed client has left for this device is removed before.
+    /// Makes the changes of `plan` for the tunnel of `device` to `host`, and marks the packets of `programs`. What a killed client
+    /// has left for this device is removed before.
     ///
     /// # Errors
     /// See [`RestoreError`]. Nothing is left.
-    pub fn make(device: &str, host: &str, plan: Plan) -> Result<Self, RestoreError> {
+    pub fn make(
+        device: &str,
+        host: &str,
+        plan: Plan,
+        programs: &ProgramChoice,
+    ) -> Result<Self, RestoreError> {
         if let Some(found) = Found::of(device)? {
             found.remove()?;
         }
+        let programs = Programs::find(programs, device, namespace())?;
         let file = file_of(device);
         let process = std::process::id();
         let saved = Saved {
@@ -107,18 +124,19 @@ impl Changes {
             began: began(process).unwrap_or(0),
             host: host.to_owned(),
             plan,
+            programs,
         };
         // Before the changes: whatever happens, they are known.
         write(&file, &saved)?;
         let applied = Routing::open().and_then(|mut routing| routing.apply(&saved.plan));
-        match applied {
-            Ok(()) => Ok(Self { file, saved }),
-            Err(error) => {
-                // Nothing is to be put back.
-                let _ = fs::remove_file(&file);
-                Err(refused(error))
-            }
+        if let Err(error) = applied {
+            // Nothing is to be put back.
+            let _ = fs::remove_file(&file);
+            return Err(refused(error));
         }
+        let changes = Self { file, saved };
+        changes.saved.programs.mark()?;
+        Ok(changes)
     }
 
     /// Replaces the rules and routes. Those of before are removed last: meanwhile, nothing passes beside the tunnel.
@@ -202,7 +220,12 @@ impl Found {
         to.filter(|_| self.saved.host == host).map(|to| to.addr())
     }
 
-    /// Removes its rules and routes, and the file.
+    /// The control group of `marline tunnel run`, if it has one.
+    pub fn programs(&self) -> Option<&Path> {
+        self.saved.programs.own()
+    }
+
+    /// Removes its rules, routes and marks, and the file.
     ///
     /// # Errors
     /// See [`RestoreError`].
@@ -211,6 +234,7 @@ impl Found {
         routing
             .remove(&self.saved.plan)
             .map_err(RestoreError::Routes)?;
+        self.saved.programs.unmark()?;
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RestoreError::File {
                 path: self.file,
@@ -257,6 +281,7 @@ mod tests {
             began: began(std::process::id()).unwrap(),
             host: String::new(),
             plan: Plan::default(),
+            programs: Programs::default(),
         };
         let process = |saved: &Saved| {
             let saved = saved.clone();

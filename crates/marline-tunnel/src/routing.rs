@@ -27,6 +27,12 @@ pub const MAIN: u32 = 254;
 /// The table of the routes into a client's tunnel.
 pub const TABLE: u32 = 28_001;
 
+/// The table of those of programs that are selected.
+const PROGRAMS: u32 = 28_002;
+
+/// The mark of the sockets of these programs.
+pub(crate) const MARK: u32 = 28_001;
+
 /// The priority of the first rule of a client: after those of the user, which begin at 1, and before the table [`MAIN`], at
 /// 32766.
 const PRIORITY: u32 = 28_001;
@@ -97,6 +103,9 @@ pub struct Rule {
     /// The destination port of UDP and TCP; `None` for all packets.
     #[serde(default)]
     pub port: Option<u16>,
+    /// The mark of the packets; `None` for all.
+    #[serde(default)]
+    pub mark: Option<u32>,
 }
 
 /// A route.
@@ -119,6 +128,19 @@ pub struct Plan {
     pub routes: Vec<Route>,
 }
 
+/// The way of packets into a tunnel.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    /// The number of its device.
+    device: u32,
+    /// The families that it has.
+    families: &'a [Family],
+    /// The table of its routes.
+    table: u32,
+    /// The mark of the packets; `None` for all.
+    mark: Option<u32>,
+}
+
 impl Plan {
     /// Packets to `destinations` go into the tunnel of `device`; those to `server` do not, nor those to networks for which this
     /// host has a route other than the default one, unless they are among `destinations` by name.
@@ -126,6 +148,41 @@ impl Plan {
     /// Destinations are unreachable if the tunnel has `families` without theirs, and when the device is gone, as after the client was
     /// killed: nothing passes beside the tunnel.
     pub fn new(server: IpAddr, device: u32, families: &[Family], destinations: &[IpNet]) -> Self {
+        let way = Way {
+            device,
+            families,
+            table: TABLE,
+            mark: None,
+        };
+        Self::of(server, destinations, way)
+    }
+
+    /// Has packets of selected programs to `destinations` go into the tunnel as well, by the rules of [`new`](Self::new).
+    #[must_use]
+    pub fn with_programs(
+        self,
+        server: IpAddr,
+        device: u32,
+        families: &[Family],
+        destinations: &[IpNet],
+    ) -> Self {
+        let way = Way {
+            device,
+            families,
+            table: PROGRAMS,
+            mark: Some(MARK),
+        };
+        let programs = Self::of(server, destinations, way);
+        self.with(&programs.without(&self))
+    }
+
+    fn of(server: IpAddr, destinations: &[IpNet], way: Way<'_>) -> Self {
+        let Way {
+            device,
+            families,
+            table: own,
+            mark,
+        } = way;
         let mut plan = Self::default();
         let of_server = Family::of(server);
         for family in Family::ALL {
@@ -143,14 +200,20 @@ impl Plan {
                 table,
                 no_default,
                 port: None,
+                mark,
             };
             if family == of_server {
-                plan.rules.push(rule(0, Some(server.into()), MAIN, false));
+                let to_server = rule(0, Some(server.into()), MAIN, false);
+                let of_all = Rule {
+                    mark: None,
+                    ..to_server
+                };
+                plan.rules.push(of_all);
             }
             if destinations.contains(&family.all()) {
                 plan.rules.push(rule(2, None, MAIN, true));
             }
-            plan.rules.push(rule(3, None, TABLE, false));
+            plan.rules.push(rule(3, None, own, false));
             let device = families.contains(&family).then_some(device);
             // The last is used when there is no other.
             let devices = device.map(Some).into_iter().chain([None]);
@@ -158,7 +221,7 @@ impl Plan {
                 devices.clone().map(move |device| Route {
                     to,
                     device,
-                    table: TABLE,
+                    table: own,
                 })
             };
             plan.routes
@@ -175,7 +238,7 @@ impl Plan {
         let queries = all.flat_map(|rule| {
             DNS_PORTS.map(|port| Rule {
                 priority: PRIORITY + 1,
-                table: TABLE,
+                table: if rule.mark.is_some() { PROGRAMS } else { TABLE },
                 no_default: false,
                 port: Some(port),
                 ..*rule
@@ -443,6 +506,10 @@ fn rule_message(rule: &Rule) -> RuleMessage {
             .attributes
             .push(RuleAttribute::DestinationPortRange(range));
     }
+    if let Some(mark) = rule.mark {
+        message.attributes.push(RuleAttribute::FwMark(mark));
+        message.attributes.push(RuleAttribute::FwMask(u32::MAX));
+    }
     if rule.no_default {
         message.attributes.push(RuleAttribute::SuppressPrefixLen(0));
     }
@@ -522,6 +589,29 @@ mod tests {
         let v6 = plan.routes.iter().filter(|route| route.to.addr().is_ipv6());
         let devices: Vec<_> = v6.map(|route| route.device).collect();
         assert_eq!(devices, [None]);
+    }
+
+    #[test]
+    fn packets_of_programs_follow_routes_of_their_own() {
+        let server = "192.0.2.1".parse().unwrap();
+        let all = Family::ALL.map(Family::all);
+        let some = plan(&Family::ALL, &["10.0.0.0/8"]);
+        let both = some.clone().with_programs(server, 7, &Family::ALL, &all);
+        let marked: Vec<_> = both
+            .rules
+            .iter()
+            .filter(|rule| rule.family == Family::V4 && rule.mark == Some(MARK))
+            .map(|rule| (rule.to, rule.table, rule.no_default))
+            .collect();
+        assert_eq!(marked, [(None, MAIN, true), (None, PROGRAMS, false)]);
+        let to_server = both.rules.iter().filter(|rule| rule.to.is_some());
+        assert_eq!(to_server.count(), 1);
+        let of_programs = both.without(&some).routes;
+        assert!(of_programs.iter().all(|route| route.table == PROGRAMS));
+        let queries = both.with_all_queries().rules;
+        let queries: Vec<_> = queries.iter().filter(|rule| rule.port.is_some()).collect();
+        let is_marked = |rule: &&&Rule| rule.mark == Some(MARK) && rule.table == PROGRAMS;
+        assert_eq!(queries.iter().filter(is_marked).count(), 4);
     }
 
     #[test]

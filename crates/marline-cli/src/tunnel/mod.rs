@@ -3,6 +3,7 @@
 mod down;
 mod keys;
 mod peer;
+mod run;
 mod serve;
 mod token;
 mod udp;
@@ -22,7 +23,7 @@ const CLIENT_DEVICE: &str = "marline0";
 /// Use several networks as one for all programs: packets go through a server of yours
 ///
 /// They go over QUIC (CONNECT-IP, RFC 9484), on all networks that lead to the server; connections stay open while networks come and
-/// go. `up`, `down` and `serve` need root or CAP_NET_ADMIN.
+/// go. `up`, `down`, `run` and `serve` need root or CAP_NET_ADMIN.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline tunnel token anna --tokens tokens > anna.token\n  \
@@ -44,6 +45,7 @@ enum Tcp {
 enum Action {
     Up(Box<up::Arguments>),
     Down(down::Arguments),
+    Run(run::Arguments),
     Serve(Box<serve::Arguments>),
     Token(token::Arguments),
     Udp(Box<udp::Arguments>),
@@ -53,6 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
         Action::Up(arguments) => in_runtime(up::run(*arguments)),
         Action::Down(arguments) => in_runtime(down::run(arguments)),
+        Action::Run(arguments) => run::run(&arguments),
         Action::Serve(arguments) => in_runtime(serve::run(*arguments)),
         Action::Token(arguments) => token::run(&arguments),
         Action::Udp(arguments) => in_runtime(udp::run(*arguments)),

@@ -23,7 +23,6 @@ use marline_tunnel::tokens::Tokens;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::keys::{TunnelFile, choice};
-use super::up::network;
 use super::{PORT, Tcp, device_name};
 use crate::failure::{Failure, print_message};
 use crate::listen::{Listen, MetricsListen};
@@ -134,6 +133,17 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
+}
+
+/// Parses an address or a prefix.
+fn network(text: &str) -> Result<IpNet, String> {
+    let network: marline_http::Network = text
+        .parse()
+        .map_err(|error: marline_http::InvalidNetwork| error.to_string())?;
+    network
+        .to_string()
+        .parse()
+        .map_err(|_| "not a network".to_owned())
 }
 
 impl Arguments {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use marline_http::server::raise_open_file_limit;
-use marline_tunnel::client::{Cap, DnsChoice, Mode, Report, UpConfig, UpError, Used, up};
+use marline_tunnel::client::{Cap, DnsChoice, Mode, Report, Selected, UpConfig, UpError, Used, up};
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
+use marline_tunnel::programs::ProgramChoice;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::keys::{TunnelFile, choice};
@@ -29,7 +30,8 @@ use crate::transport::TransportFlags;
 #[command(after_help = "Examples:\n  \
     marline tunnel up server.example.org --token-file anna.token\n  \
     marline tunnel up server.example.org --token-file anna.token --path wlan0 --path wwan0,backup\n  \
-    marline tunnel up 192.0.2.1 --token-file anna.token --cacert server.pem --split 10.0.0.0/8")]
+    marline tunnel up 192.0.2.1 --token-file anna.token --cacert server.pem --split 10.0.0.0/8\n  \
+    marline tunnel up server.example.org --token-file anna.token --split programs")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     peer: Peer,
@@ -38,9 +40,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Send only packets to these addresses; repeatable
-    #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
-    split: Vec<IpNet>,
+    /// Send only packets to these addresses, or of these programs; repeatable
+    ///
+    /// programs are those that `marline tunnel run` starts; cgroup:/PATH are those of a control group (version 2).
+    #[arg(long, value_name = "ADDR/LENGTH|programs|cgroup:PATH")]
+    split: Vec<Selected>,
 
     /// How several networks are used [default: fast]
     #[arg(long, value_name = "MODE")]
@@ -93,17 +97,6 @@ impl From<ModeName> for Mode {
     }
 }
 
-/// Parses an address or a prefix.
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
-    let network: marline_http::Network = text
-        .parse()
-        .map_err(|error: marline_http::InvalidNetwork| error.to_string())?;
-    network
-        .to_string()
-        .parse()
-        .map_err(|_| "not a network".to_owned())
-}
-
 impl Arguments {
     /// These, with what they leave open from the file that they name.
     fn complete(mut self) -> Result<Self, Failure> {
@@ -117,7 +110,7 @@ impl Arguments {
 
     fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
         self.peer.complete(file)?;
-        file.several("split", &mut self.split, network)?;
+        file.several("split", &mut self.split, str::parse)?;
         file.several("dns", &mut self.dns, resolver)?;
         file.one("tcp", &mut self.tcp, choice)?;
         file.one("mode", &mut self.mode, choice)?;
@@ -159,7 +152,7 @@ fn config(arguments: &Arguments) -> Result<UpConfig, Failure> {
         default_port: PORT,
         token: arguments.peer.token()?,
         device: arguments.device.clone().unwrap_or(CLIENT_DEVICE.to_owned()),
-        split: arguments.split.clone(),
+        split: arguments.split.iter().cloned().collect(),
         split_tcp: !matches!(arguments.tcp, Some(Tcp::Packets)),
         dns: dns(&arguments.dns)?,
         mode: arguments.mode.map(Mode::from).unwrap_or_default(),
@@ -209,11 +202,23 @@ fn list(nets: &[IpNet]) -> String {
     texts.join(", ")
 }
 
+/// What goes through the tunnel.
+fn selected(destinations: &[IpNet], programs: &ProgramChoice) -> String {
+    let mut texts: Vec<_> = destinations.iter().map(ToString::to_string).collect();
+    if programs.run {
+        texts.push("programs of `marline tunnel run`".to_owned());
+    }
+    let groups = programs.groups.iter();
+    texts.extend(groups.map(|group| format!("programs of {}", group.display())));
+    texts.join(", ")
+}
+
 fn report(report: &Report<'_>) {
     match report {
         Report::Up {
             addresses,
             destinations,
+            programs,
             mtu,
             splits_tcp,
             resolvers,
@@ -224,7 +229,7 @@ fn report(report: &Report<'_>) {
                 .collect();
             print_message(&format!(
                 "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes{}{}",
-                list(destinations),
+                selected(destinations, programs),
                 list(addresses),
                 if *splits_tcp { ", TCP as streams" } else { "" },
                 resolvers.concat()
@@ -328,7 +333,7 @@ mod tests {
     #[test]
     fn every_flag_is_a_key_of_the_file() {
         let value = |key: &str| match key {
-            "split" => "[\"10.0.0.0/8\", \"fd00::/8\"]",
+            "split" => "[\"10.0.0.0/8\", \"programs\", \"cgroup:/media.slice\"]",
             "dns" => "[\"192.0.2.53\"]",
             "mode" => "\"save\"",
             "tcp" => "\"packets\"",

@@ -10,6 +10,7 @@ mod namespaces;
 mod network;
 mod networks;
 mod programs;
+mod selection;
 mod split;
 mod traffic;
 mod udp;

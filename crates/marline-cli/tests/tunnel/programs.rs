@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -19,10 +19,15 @@ pub(crate) struct Program {
 
 /// Runs a verb of `marline tunnel` to its end.
 pub(crate) fn run<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> (ExitStatus, String) {
-    let mut command = marline(arguments);
-    let output = namespace.inside(|| command.output()).unwrap().unwrap();
+    let output = output(namespace, arguments);
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status, messages)
+}
+
+/// What a verb of `marline tunnel` prints, and its status.
+pub(crate) fn output<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> Output {
+    let mut command = marline(arguments);
+    namespace.inside(|| command.output()).unwrap().unwrap()
 }
 
 /// Standard output of a verb of `marline tunnel`.

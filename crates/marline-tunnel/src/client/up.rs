@@ -19,9 +19,11 @@ use crate::device::{self, Tun};
 use crate::dns::{Dns, DnsError};
 use crate::mode::Mode;
 use crate::networks::{self, Networks, is_mobile};
+use crate::programs::ProgramChoice;
 use crate::restore::{Changes, Found, RestoreError};
 use crate::route::Range;
 use crate::routing::{Family, Plan, Routing};
+use crate::selection::Selection;
 use crate::split::LocalError;
 use crate::split::client::Splitter;
 
@@ -42,8 +44,8 @@ pub struct UpConfig {
     pub token: String,
     /// The name of the network device.
     pub device: String,
-    /// The destinations whose packets go into the tunnel; none for all that the server carries.
-    pub split: Vec<IpNet>,
+    /// The packets that go into the tunnel.
+    pub split: Selection,
     /// Whether connections of TCP are carried as streams, where the server offers it.
     pub split_tcp: bool,
     /// The resolvers while the tunnel is up.
@@ -79,6 +81,8 @@ pub enum Report<'a> {
         addresses: &'a [IpNet],
         /// The destinations whose packets go into the tunnel.
         destinations: &'a [IpNet],
+        /// The programs whose packets go there as well, to all destinations.
+        programs: &'a ProgramChoice,
         /// The largest packet.
         mtu: u16,
         /// Whether connections of TCP are carried as streams.
@@ -192,8 +196,7 @@ pub async fn up(
         client = Arc::new(Client::new(http)?);
     }
     let mut host = Host::new(&config)?;
-    let destinations_of = |session: &Session| destinations(&config.split, session.ranges());
-    host.configure(&session, &destinations_of(&session))?;
+    host.configure(&session)?;
     let mut splits = Splits {
         is_wanted: config.split_tcp,
         splitter: None,
@@ -201,7 +204,7 @@ pub async fn up(
     };
     let stays = async {
         loop {
-            let destinations = destinations_of(&session);
+            let destinations = destinations(&config.split, session.ranges());
             let splitter = match session.offers_streams() {
                 true => splits.splitter(&host, &report).await,
                 false => None,
@@ -209,6 +212,7 @@ pub async fn up(
             report(&Report::Up {
                 addresses: session.addresses(),
                 destinations: &destinations,
+                programs: &config.split.programs,
                 mtu: session.mtu(),
                 splits_tcp: splitter.is_some(),
                 resolvers: host.resolvers(),
@@ -230,7 +234,7 @@ pub async fn up(
                 loop {
                     let opened = open(Arc::clone(&client)).await.map_err(UpError::from);
                     let configured = opened.and_then(|session| {
-                        host.configure(&session, &destinations_of(&session))?;
+                        host.configure(&session)?;
                         Ok(session)
                     });
                     match configured {
@@ -396,12 +400,16 @@ fn pinned(origin: &Origin, server: IpAddr) -> Option<marline_http::client::Resol
     format!("{host}:{port}:{server}").parse().ok()
 }
 
-/// The destinations whose packets go into the tunnel: those that are `wanted`, or what the server carries. If it carries all
-/// packets of a family, those of the other go nowhere else.
-fn destinations(wanted: &[IpNet], ranges: &[Range]) -> Vec<IpNet> {
-    if !wanted.is_empty() {
-        return wanted.to_vec();
+/// The destinations whose packets go into the tunnel: those that are `wanted`, or what the server carries.
+fn destinations(wanted: &Selection, ranges: &[Range]) -> Vec<IpNet> {
+    match wanted.is_empty() {
+        true => carried(ranges),
+        false => wanted.networks.clone(),
     }
+}
+
+/// What the server carries. If that is all packets of a family, those of the other go nowhere else.
+fn carried(ranges: &[Range]) -> Vec<IpNet> {
     let all = Family::ALL.map(Family::all);
     let carried: Vec<_> = ranges.iter().flat_map(Range::prefixes).collect();
     match carried.iter().any(|prefix| all.contains(prefix)) {
@@ -416,8 +424,12 @@ fn v6_setting(device: &str, name: &str) -> String {
 }
 
 /// The device of a tunnel, without link-local addresses: nobody on the link would answer.
-fn open_device(name: &str) -> Result<Tun, device::OpenError> {
+fn open_device(name: &str, split: &Selection) -> Result<Tun, device::OpenError> {
     let tun = Tun::open(name)?;
+    if !split.programs.is_empty() {
+        // Packets come to programs from where those of others do not go.
+        let _ = fs::write(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"), "2");
+    }
     // They fail where there is no IPv6.
     let _ = fs::write(v6_setting(name, "addr_gen_mode"), "1");
     let _ = fs::write(v6_setting(name, "disable_ipv6"), "0");
@@ -430,6 +442,7 @@ struct Host {
     /// The server, as the user has written it.
     server: String,
     choice: DnsChoice,
+    split: Selection,
     addresses: Vec<IpNet>,
     changes: Option<Changes>,
     dns: Option<Dns>,
@@ -441,11 +454,12 @@ struct Host {
 impl Host {
     fn new(config: &UpConfig) -> Result<Self, UpError> {
         let device = &config.device;
-        let tun = open_device(device)?;
+        let tun = open_device(device, &config.split)?;
         Dns::put_back(device)?;
         Ok(Self {
             server: config.host.clone(),
             choice: config.dns.clone(),
+            split: config.split.clone(),
             dns: None,
             has_v6: fs::exists(v6_setting(device, "disable_ipv6")).unwrap_or(false),
             tun: Arc::new(tun),
@@ -456,9 +470,9 @@ impl Host {
     }
 
     /// Sets addresses, MTU and routes for a session.
-    fn configure(&mut self, session: &Session, destinations: &[IpNet]) -> Result<(), UpError> {
+    fn configure(&mut self, session: &Session) -> Result<(), UpError> {
         if self.is_gone {
-            self.tun = Arc::new(open_device(self.tun.name())?);
+            self.tun = Arc::new(open_device(self.tun.name(), &self.split)?);
             self.addresses.clear();
             self.is_gone = false;
         }
@@ -471,7 +485,8 @@ impl Host {
             // A prefix would be a route to its addresses, which the server does not choose.
             .map(|assigned| IpNet::from(assigned.addr()))
             .collect();
-        let destinations: Vec<_> = destinations.iter().filter(is_usable).copied().collect();
+        let mut destinations = destinations(&self.split, session.ranges());
+        destinations.retain(|to| is_usable(&to));
         let failed = |cause| UpError::Configure {
             device: self.tun.name().to_owned(),
             cause,
@@ -498,12 +513,25 @@ impl Host {
         let mut resolvers = resolvers.to_vec();
         resolvers.retain(|resolver| families.contains(&Family::of(*resolver)));
         let mut plan = Plan::new(session.server(), index, &families, &destinations);
+        if !self.split.programs.is_empty() {
+            let mut carried = carried(session.ranges());
+            carried.retain(|to| is_usable(&to));
+            plan = plan.with_programs(session.server(), index, &families, &carried);
+        }
         if !resolvers.is_empty() {
             plan = plan.with_all_queries();
         }
         match &mut self.changes {
             Some(changes) => changes.replace(plan)?,
-            none => *none = Some(Changes::make(self.tun.name(), &self.server, plan)?),
+            none => {
+                let programs = &self.split.programs;
+                *none = Some(Changes::make(
+                    self.tun.name(),
+                    &self.server,
+                    plan,
+                    programs,
+                )?);
+            }
         }
         match &mut self.dns {
             Some(dns) if !resolvers.is_empty() => dns.replace(&resolvers)?,
@@ -549,13 +577,15 @@ mod tests {
             let prefixes = prefixes.iter().map(|text| text.parse().unwrap());
             prefixes.map(|prefix| Range::of(prefix, None)).collect()
         };
-        let texts = |wanted: &[IpNet], carried: &[&str]| -> Vec<String> {
-            let destinations = destinations(wanted, &ranges(carried));
+        let texts = |wanted: &[&str], carried: &[&str]| -> Vec<String> {
+            let wanted = wanted.iter().map(|text| text.parse().unwrap()).collect();
+            let destinations = destinations(&wanted, &ranges(carried));
             destinations.iter().map(ToString::to_string).collect()
         };
         assert_eq!(texts(&[], &["0.0.0.0/0"]), ["0.0.0.0/0", "::/0"]);
         assert_eq!(texts(&[], &["10.0.0.0/8"]), ["10.0.0.0/8"]);
-        let split = ["10.1.0.0/16".parse().unwrap()];
-        assert_eq!(texts(&split, &["0.0.0.0/0", "::/0"]), ["10.1.0.0/16"]);
+        let all = ["0.0.0.0/0", "::/0"];
+        assert_eq!(texts(&["10.1.0.0/16"], &all), ["10.1.0.0/16"]);
+        assert_eq!(texts(&["programs"], &all), [""; 0]);
     }
 }
