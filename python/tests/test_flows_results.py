@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from marline.pages import Table
-from report import algorithms, by_packets, captures, changes, confusion, elsewhere, sessions
+from report import algorithms, by_packets, captures, changes, confusion, curves, elsewhere, overlaps, sessions
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "experiments" / "published"
@@ -25,6 +25,9 @@ TABLES = {
     "elsewhere-confusion": confusion(RESULTS["classify"]["algorithms"][0]["tests"][0]["confusion"]),
     "by-packets": by_packets(RESULTS["found_by_packets"]),
     "sessions": sessions(RESULTS["sessions"], PUBLISHED),
+    "curves": curves(RESULTS["classify"]),
+    "time-overlaps": overlaps(RESULTS["sessions"], "time_overlap_by_duration", "p"),
+    "data-overlaps": overlaps(RESULTS["sessions"], "data_overlap_by_size", "r"),
 }
 
 

@@ -197,6 +197,31 @@ def sessions(by_version: dict[str, Any], published: Path) -> Table:
     return Table(header, rows, frozenset(range(1, 7)))
 
 
+def overlaps(by_version: dict[str, Any], name: str, sign: str) -> Table:
+    """Parallel sessions and medians of their overlaps, by the classes of flows that any version has."""
+    every = [one[name] for one in by_version.values()]
+    seen = [at for at, of in enumerate(zip(*every, strict=True)) if any(one["sessions"] for one in of)]
+    header = [""]
+    for at in seen:
+        header += [f"{every[0][at]['class']}: sessions", f"median {sign}, %"]
+    rows = []
+    for version, one in by_version.items():
+        of = [one[name][at] for at in seen]
+        row = [version]
+        for part in of:
+            row += [f"{part['sessions']:,}", "-" if part["median"] is None else f"{part['median']:.1f}"]
+        rows.append(row)
+    return Table(header, rows, frozenset(range(1, len(header))))
+
+
+def curves(classify: dict[str, Any]) -> Table:
+    """Accuracy by the number of flows that were learnt from."""
+    every = classify["algorithms"]
+    first, *others = [f"{part['flows']:,}" for part in every[0]["curve"]]
+    rows = [[TITLES[one["algorithm"]], *(f"{part['accuracy_percent']:.1f}" for part in one["curve"])] for one in every]
+    return Table(["accuracy with, %", f"{first} flows", *others], rows, frozenset(range(1, len(others) + 2)))
+
+
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 

@@ -63,7 +63,7 @@ impl OneOf {
 pub(crate) struct Entry {
     /// The column of the table; none of choices.
     #[serde(default)]
-    column: String,
+    pub(crate) column: String,
     pub(crate) quantity: String,
     #[serde(default)]
     pub(crate) unit: String,
@@ -89,6 +89,9 @@ pub(crate) struct Entry {
     /// growth; as many as those of `where`.
     #[serde(default)]
     pub(crate) increase_from: BTreeMap<String, Value>,
+    /// The points whose values are subtracted, as many as those of `where`.
+    #[serde(default)]
+    pub(crate) less_where: BTreeMap<String, Value>,
     /// The metric with which ours is the correlation.
     pub(crate) correlated_with: Option<String>,
     /// The variant than which ours is faster at a share of the points, which is the number in percent.
@@ -101,6 +104,9 @@ pub(crate) struct Entry {
     /// Whether it is the mean over the points.
     #[serde(default)]
     pub(crate) averaged: bool,
+    /// Whether it is the mean of what it is at each point, rather than of means over the points.
+    #[serde(default)]
+    pub(crate) mean_of_each: bool,
     /// The factor from the unit of the results to that of the paper.
     pub(crate) scale: Option<f64>,
     /// The claim whose verdict counts.
@@ -109,12 +115,24 @@ pub(crate) struct Entry {
     pub(crate) file: Option<String>,
     /// A JSON pointer into it.
     pub(crate) pointer: Option<String>,
+    /// The text of which ours is the share in percent among the values of `pointer`, which has a `*` in it.
+    pub(crate) is: Option<String>,
+    /// The bound, instead of a text.
+    pub(crate) above: Option<f64>,
     /// Another, against which ours is an increase in percent.
     pub(crate) against: Option<String>,
+    /// Another, which is subtracted.
+    pub(crate) less: Option<String>,
     /// A pointer to the interval.
     pub(crate) interval: Option<String>,
+    /// A pointer to the interval of what is subtracted.
+    pub(crate) less_interval: Option<String>,
     /// A pointer to the number of observations of which ours is the share in percent.
     pub(crate) share_of: Option<String>,
+    /// A pointer to the table of confusion of whose errors ours is the share in percent.
+    pub(crate) among_errors_of: Option<String>,
+    /// A pointer to the number of observations of which ours is a correlation.
+    pub(crate) correlation_of: Option<String>,
     /// The command that writes the file.
     pub(crate) command: Option<String>,
     #[serde(default)]
@@ -139,6 +157,8 @@ pub(crate) enum Rule {
     Near,
     /// At least the number.
     AtLeast,
+    /// More than the number.
+    MoreThan,
     /// At most the number.
     AtMost,
 }
@@ -281,11 +301,12 @@ impl Entry {
         for text in texts.into_iter().flatten() {
             *text = fill(text, row, str::to_owned);
         }
-        for value in ours
-            .place
-            .values_mut()
-            .chain(ours.increase_from.values_mut())
-        {
+        let places = [
+            &mut ours.place,
+            &mut ours.increase_from,
+            &mut ours.less_where,
+        ];
+        for value in places.into_iter().flat_map(BTreeMap::values_mut) {
             if let Value::String(text) = value {
                 *text = fill(text, row, str::to_owned);
             }
@@ -293,15 +314,19 @@ impl Entry {
         let is_about = ["approx".to_owned(), approx_of(&self.column)]
             .iter()
             .any(|name| row.get(name).is_some_and(|cell| cell == "true"));
-        if is_about {
-            ours.tolerance.get_or_insert(NOTHING);
+        let text = row[&self.column].clone();
+        if let Ok(published) = text.parse::<f64>() {
+            ours.rule = ours.rule.of_number(published);
+            if is_about || published == 0.0 {
+                ours.tolerance.get_or_insert(NOTHING);
+            }
         }
         Number {
             paper: paper.to_owned(),
             title: index.paper.clone(),
             place: words(&table.place),
             quantity: words(&self.quantity),
-            text: row[&self.column].clone(),
+            text,
             is_about,
             unit: words(&self.unit),
             ours,
@@ -309,8 +334,26 @@ impl Entry {
     }
 }
 
-/// A gain of "about 0 %" is reached by ours if that is not below it by more than this, in points.
+impl Rule {
+    /// The rule for a number that is published itself. A larger gain contradicts that there is none, or a loss.
+    fn of_number(self, published: f64) -> Self {
+        match self {
+            Self::AtLeast if published <= 0.0 => Self::Near,
+            rule => rule,
+        }
+    }
+}
+
+/// Ours is as a published gain of none, or of "about 0 %", within this, in points.
 const NOTHING: f64 = 3.0;
+
+#[test]
+fn a_larger_gain_contradicts_that_there_is_none() {
+    assert_eq!(Rule::AtLeast.of_number(0.0), Rule::Near);
+    assert_eq!(Rule::AtLeast.of_number(-20.8), Rule::Near);
+    assert_eq!(Rule::AtLeast.of_number(7.5), Rule::AtLeast);
+    assert_eq!(Rule::AtMost.of_number(0.0), Rule::AtMost);
+}
 
 /// The column that says whether the number in `column` is about 0.
 fn approx_of(column: &str) -> String {

@@ -29,6 +29,18 @@ impl Measured {
         }
     }
 
+    /// The difference to `other`, with an interval as if both were independent.
+    fn minus(self, other: Self) -> Self {
+        let value = self.value - other.value;
+        let intervals = self.interval.zip(other.interval);
+        let interval = intervals.map(|([low, high], [least, most])| {
+            let below = (self.value - low).hypot(most - other.value);
+            let above = (high - self.value).hypot(other.value - least);
+            [value - below, value + above]
+        });
+        Self { value, interval }
+    }
+
     /// The ratio to `other`, with the ends that both intervals allow.
     fn over(self, other: Self) -> Self {
         let interval = self.interval.zip(other.interval);
@@ -52,6 +64,18 @@ pub(crate) struct Ours {
 pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     if let Some(file) = &entry.file {
         return of_file(entry, file);
+    }
+    if !entry.less_where.is_empty() {
+        return difference(entry, excerpt);
+    }
+    if entry.mean_of_each {
+        let each = Entry {
+            mean_of_each: false,
+            ..entry.clone()
+        };
+        let mut found = ours(&each, excerpt)?;
+        found.measured = vec![mean(&found.measured)];
+        return Some(found);
     }
     let excerpt = excerpt?;
     if let Some(correlation) = entry.correlation() {
@@ -96,6 +120,25 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
         measured: measured.collect(),
         instead_of,
     })
+}
+
+/// What `entry` has at its points, less what it has at those of `less_where`.
+fn difference(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
+    let at = |place: &BTreeMap<String, Value>| {
+        let entry = Entry {
+            place: place.clone(),
+            less_where: BTreeMap::new(),
+            ..entry.clone()
+        };
+        ours(&entry, excerpt)
+    };
+    let mut found = at(&entry.place)?;
+    let others = at(&entry.less_where)?.measured;
+    assert_eq!(found.measured.len(), others.len(), "{:?}", entry.less_where);
+    for (one, other) in found.measured.iter_mut().zip(others) {
+        *one = one.minus(other);
+    }
+    Some(found)
 }
 
 /// The points whose parameters are as in `place`; texts may have no quotes.
@@ -208,6 +251,47 @@ fn of_points(
     Some(mine)
 }
 
+/// The values at `pointer`, whose parts `*` stand for all members.
+fn each<'a>(json: &'a serde_json::Value, pointer: &str) -> Vec<&'a serde_json::Value> {
+    let mut found = vec![json];
+    for part in pointer.split('/').skip(1) {
+        let members = found.into_iter().flat_map(|value| match (part, value) {
+            ("*", serde_json::Value::Array(all)) => all.iter().collect::<Vec<_>>(),
+            ("*", serde_json::Value::Object(all)) => all.values().collect(),
+            (part, value) => value.pointer(&format!("/{part}")).into_iter().collect(),
+        });
+        found = members.collect::<Vec<_>>();
+    }
+    found
+}
+
+/// The sum of a table of confusion without its diagonal.
+fn errors(confusion: &serde_json::Value) -> usize {
+    let rows = confusion.as_object().into_iter().flatten();
+    let cells = rows.flat_map(|(row, cells)| {
+        let cells = cells.as_object().into_iter().flatten();
+        cells.filter_map(move |(column, count)| count.as_u64().filter(|_| column != row))
+    });
+    cells.sum::<u64>() as usize
+}
+
+/// The share of `values` that are as `entry` asks for.
+fn counted(entry: &Entry, values: &[&serde_json::Value]) -> Measured {
+    let is_counted = |value: &&&serde_json::Value| match (&entry.is, entry.above) {
+        (Some(text), _) => value.as_str() == Some(text),
+        (None, Some(bound)) => value.as_f64().is_some_and(|value| value > bound),
+        (None, None) => panic!("{:?} has neither a text nor a bound", entry.pointer),
+    };
+    assert!(!values.is_empty(), "no values at {:?}", entry.pointer);
+    share(values.iter().filter(is_counted).count(), values.len())
+}
+
+/// The 95 % interval of a correlation of `n` pairs, by Fisher's transformation.
+fn of_correlation(value: f64, n: f64) -> [f64; 2] {
+    let half = 1.959_964 / (n - 3.0).sqrt();
+    [-half, half].map(|half| (value.atanh() + half).tanh())
+}
+
 /// A share in percent, with Wilson's 95 % interval.
 fn share(count: usize, of: usize) -> Measured {
     let (count, n) = (count as f64, of as f64);
@@ -267,15 +351,28 @@ fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
         let value = json.pointer(pointer).and_then(serde_json::Value::as_f64);
         value.unwrap_or_else(|| panic!("{file} has no number {pointer}"))
     };
-    let value = number(entry.pointer.as_deref()?);
-    let interval = entry
-        .interval
-        .as_deref()
-        .map(|pointer| [0, 1].map(|end| number(&format!("{pointer}/{end}"))));
-    let mut one = Measured { value, interval };
+    let at = |value: &str, interval: Option<&str>| Measured {
+        value: number(value),
+        interval: interval.map(|pointer| [0, 1].map(|end| number(&format!("{pointer}/{end}")))),
+    };
+    let pointer = entry.pointer.as_deref()?;
+    let mut one = match pointer.contains('*') {
+        true => counted(entry, &each(&json, pointer)),
+        false => at(pointer, entry.interval.as_deref()),
+    };
+    if let Some(pointer) = &entry.less {
+        one = one.minus(at(pointer, entry.less_interval.as_deref()));
+    }
+    if let Some(pointer) = &entry.correlation_of {
+        one.interval = Some(of_correlation(one.value, number(pointer)));
+    }
+    if let Some(pointer) = &entry.among_errors_of {
+        let of = errors(json.pointer(pointer).unwrap());
+        one = share(one.value as usize, of);
+    }
     if let Some(pointer) = &entry.share_of {
         let of = number(pointer);
-        one = share((value / 100.0 * of).round() as usize, of as usize);
+        one = share((one.value / 100.0 * of).round() as usize, of as usize);
     }
     if let Some(other) = &entry.against {
         let other = number(other);
@@ -286,4 +383,39 @@ fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
         measured: vec![one.map(|value| value * scale)],
         instead_of: None,
     })
+}
+
+#[test]
+fn values_of_a_file_are_counted() {
+    let json = serde_json::json!({ "a": { "root": "x", "n": [95, 80] }, "b": { "root": "y", "n": [91, 90] } });
+    let entry = Entry {
+        is: Some("x".to_owned()),
+        ..Entry::default()
+    };
+    let half = counted(&entry, &each(&json, "/*/root"));
+    assert!((half.value - 50.0).abs() < 1e-9);
+    let entry = Entry {
+        above: Some(90.0),
+        ..Entry::default()
+    };
+    let half = counted(&entry, &each(&json, "/*/n/*"));
+    assert!((half.value - 50.0).abs() < 1e-9);
+}
+
+#[test]
+fn errors_are_beside_the_diagonal() {
+    let json = serde_json::json!({ "x": { "x": 90, "y": 3 }, "y": { "x": 4, "y": 80 } });
+    assert_eq!(errors(&json), 7);
+}
+
+#[test]
+fn a_difference_is_as_uncertain_as_both_values() {
+    let one = |value, half| Measured {
+        value,
+        interval: Some([value - half, value + half]),
+    };
+    let [low, high] = one(10.0, 3.0).minus(one(4.0, 4.0)).interval.unwrap();
+    assert!((low - 1.0).abs() < 1e-9 && (high - 11.0).abs() < 1e-9);
+    let [low, high] = of_correlation(-0.5459, 84.0);
+    assert!((low + 0.68).abs() < 0.01 && (high + 0.37).abs() < 0.01);
 }

@@ -18,7 +18,8 @@ const HEAD: &str = "\
 
 ## In short
 
-- Of {{all | numbers}} numbers and orders that five papers publish, {{all | held}} held, {{all | not held}} did not, and {{all | undecided}} are undecided.
+- Of {{all | numbers}} numbers and orders that five papers publish, {{all | held}} held, {{all | not held}} did not, and {{all | undecided}} are undecided by their intervals.
+- Of those without an interval {{all | undecided, held by value}} hold by value, and {{all | undecided, not held by value}} do not.
 - {{all | not comparable}} are not comparable and {{all | not reproduced}} not reproduced, each with the reason; {{all | not yet run}} have a command and no committed run.
 - The papers have pages of their own, with what was found beyond their numbers: [bundles](bundle-results.md), [history](history-results.md),
   [several paths](multipath-results.md), [pools](pipes-results.md), and of the thesis [versions of HTTP](web-results.md), [Wi-Fi](wifi-results.md) and
@@ -42,9 +43,10 @@ Ours has its 95 % interval in brackets; where several points of a sweep stand ag
 paper states without a number is \"stated\". Commands are `marline lab run ID` with the IDs in the last column; tables at the end of each paper have their
 seeds, repeats and durations.
 
-- **held**: the whole interval of ours is within 10 % of the published number; for gains, the whole interval is at least the published gain (of \"about
-  0 %\": not below it by more than 3 points). Where an experiment states the number as a claim, the claim's verdict counts.
-- **undecided**: the interval is inside in part, or the committed results have no interval.
+- **held**: the whole interval of ours is within 10 % of the published number; for gains, the whole interval is at least the published gain. Of a gain of
+  0 % or \"about 0 %\" it is within 3 points, of a published loss within 10 %, as a gain contradicts both. Where an experiment states the number as a claim, the claim's verdict counts.
+- **undecided**: the interval is inside in part.
+- **undecided, held by value**, and **not held by value**: the committed results have no interval, and the value alone would have this verdict.
 - **not held**: the whole interval is outside.
 - **not comparable**: ours is another quantity, and the row says why.
 - **not yet run**: the command measures it, and the committed results do not have it yet.
@@ -55,9 +57,6 @@ file in `docs/results` says since when it is there ([what to compare](artifact.m
 
 Settings that papers give (links, sizes, parameters) are not results, and are not listed.
 ";
-
-/// The remark on results without intervals, by which nothing is decided.
-const NO_INTERVAL: &str = "no interval is kept yet";
 
 /// The text of the page.
 pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> String {
@@ -70,7 +69,9 @@ pub(crate) fn text(numbers: &[Number], excerpts: &BTreeMap<String, Excerpt>) -> 
     let mut text = HEAD.to_owned();
     let names = Verdict::ALL
         .iter()
-        .map(|verdict| verdict.text().trim_matches('*'));
+        .map(|verdict| verdict.text().replace("**", ""));
+    let names: Vec<_> = names.collect();
+    let names = names.iter().map(String::as_str);
     text += &line(["paper", "numbers"].into_iter().chain(names));
     text += &line(std::iter::repeat_n("---", 2 + Verdict::ALL.len()));
     let of_paper = |paper: &str| -> Vec<&Row<'_>> {
@@ -205,11 +206,8 @@ impl<'a> Row<'a> {
             Some(run::Verdict::Holds) => Verdict::Held,
             Some(run::Verdict::DoesNotHold) => Verdict::NotHeld,
             Some(run::Verdict::Undecided | run::Verdict::NotKnown) => Verdict::Undecided,
-            None => {
-                self.shown += ", by value";
-                self.remarks.push(NO_INTERVAL.to_owned());
-                Verdict::Undecided
-            }
+            None if claim.met >= claim.needed => Verdict::HeldByValue,
+            None => Verdict::NotHeldByValue,
         };
     }
 
@@ -259,11 +257,8 @@ impl<'a> Row<'a> {
         let each = found
             .measured
             .iter()
-            .map(|one| verdict(entry.rule, entry.tolerance, published, one.interval));
+            .map(|&one| verdict(entry.rule, entry.tolerance, published, one));
         self.verdict = over(&each.collect::<Vec<_>>());
-        if found.measured.iter().any(|one| one.interval.is_none()) {
-            self.remarks.push(NO_INTERVAL.to_owned());
-        }
     }
 
     /// The row without the remarks that are `common` to all.
