@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import select
+import shutil
 import socket
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import threading
 import time
 
 from tunnel.cells import (
-    BUSY_SECONDS, CALL_BYTES, CALL_INTERVAL, CALL_SECONDS, FADING_SECONDS, HOST, KEY_SECONDS, MOBILE_SECONDS, PAGE_LOADS,
+    BUSY_SECONDS, CALL_BYTES, CALL_INTERVAL, CALL_SECONDS, FADING_SECONDS, HOST, KEY_SECONDS, MOBILE_SECONDS, PAGE_LOADS, PAGE_OBJECTS,
     SHARED_SECONDS, SHARED_SKIPPED, TRANSFER_SECONDS,
 )
 
@@ -202,7 +203,12 @@ def percentiles(delays):
 # Keystrokes of SSH.
 
 
-def host_keys(_, options):
+def environment(cell, work):
+    """That of a program whose sockets are of MPTCP, if the system is."""
+    return {**os.environ, **({"LD_PRELOAD": str(work / "mptcp.so")} if cell["system"] == "mptcp" else {})}
+
+
+def host_keys(cell, options):
     """sshd for root with one key. A machine without the package's user gets it in its own view of /etc/passwd."""
     work = pathlib.Path(options.work)
     passwd = pathlib.Path("/etc/passwd").read_text()
@@ -214,17 +220,17 @@ def host_keys(_, options):
         f"ListenAddress {HOST}:{SSH_PORT}\nHostKey {work}/host\nAuthorizedKeysFile {work}/user.pub\nStrictModes no\nPermitRootLogin yes\n"
         "UsePAM no\nUseDNS no\nPidFile none\nPrintMotd no\nPrintLastLog no\nMaxStartups 100\n"
     )
-    os.execv(options.sshd, [options.sshd, "-D", "-e", "-f", str(work / "sshd_config")])
+    os.execve(options.sshd, [options.sshd, "-D", "-e", "-f", str(work / "sshd_config")], environment(cell, work))
 
 
-def client_keys(_, options):
+def client_keys(cell, options):
     """Types letters, one at a time, into a remote terminal, and prints how long each takes to be echoed."""
     work = pathlib.Path(options.work)
     command = [
         "ssh", "-F", "none", "-tt", "-p", str(SSH_PORT), "-i", f"{work}/user", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
         "-o", "LogLevel=ERROR", f"root@{HOST}", "echo here; exec cat >/dev/null",
     ]
-    shell = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    shell = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=environment(cell, work))
     seen = b""
     while b"here" not in seen:
         content = os.read(shell.stdout.fileno(), 4096)
@@ -272,70 +278,17 @@ def client_quic(cell, options):
     print(json.dumps({"bytes": got.stat().st_size if got.exists() else 0, "seconds": seconds, "status": ended.returncode}), flush=True)
 
 
-# A page in Chromium.
-
-
-class Browser:
-    """Chromium without a window, by the DevTools protocol over pipes."""
-
-    def __init__(self, work, environment):
-        commands_read, self.commands = os.pipe()
-        self.messages, messages_write = os.pipe()
-        switches = [
-            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-breakpad", "--disable-component-update",
-            "--disable-default-apps", "--disable-domain-reliability", "--disable-extensions", "--disable-sync", "--no-first-run",
-            "--no-default-browser-check", "--disable-dev-shm-usage", "--ignore-certificate-errors", "--disable-quic", "--remote-debugging-pipe",
-            f"--user-data-dir={work}/profile", "about:blank",
-        ]
-        program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-        self.process = subprocess.Popen(
-            ["sh", "-c", f'exec "$0" "$@" 3<&{commands_read} 4>&{messages_write}', program, *switches],
-            pass_fds=(commands_read, messages_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(work / "chromium.log").open("w"),
-            env={**os.environ, "HOME": str(work), "TMPDIR": str(work), **environment},
-        )
-        self.buffer, self.number, self.events = b"", 0, []
-
-    def receive(self):
-        while b"\0" not in self.buffer:
-            content = os.read(self.messages, 1 << 16)
-            if not content:
-                sys.exit("Chromium has ended")
-            self.buffer += content
-        message, self.buffer = self.buffer.split(b"\0", 1)
-        return json.loads(message)
-
-    def ask(self, method, session=None, **parameters):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
-        os.write(self.commands, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self.receive()
-            if answer.get("id") == self.number:
-                return answer["result"]
-            self.events.append(answer.get("method"))
-
-    def wait(self, event):
-        while event not in self.events:
-            self.events.append(self.receive().get("method"))
+# A page over HTTP/2.
 
 
 def client_page(cell, options):
-    """Loads the page several times, each in a context of its own without a cache, and prints the times."""
-    work = pathlib.Path(options.work)
-    browser = Browser(work, {"LD_PRELOAD": str(work / "mptcp.so")} if cell["system"] == "mptcp" else {})
+    """Loads a document and then its objects, several times on new connections, and prints the times."""
     times = []
     for _ in range(PAGE_LOADS):
-        context = browser.ask("Target.createBrowserContext")["browserContextId"]
-        target = browser.ask("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-        session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        browser.ask("Page.enable", session)
-        browser.events.clear()
-        browser.ask("Page.navigate", session, url=f"https://{HOST}:{TRANSFER_PORT}/")
-        browser.wait("Page.loadEventFired")
-        expression = "JSON.stringify([performance.timing.loadEventStart - performance.timing.navigationStart, performance.getEntriesByType('resource').length, performance.getEntriesByType('navigation')[0].nextHopProtocol])"
-        shown = browser.ask("Runtime.evaluate", session, expression=expression)
-        times.append(json.loads(shown["result"]["value"]))
-        browser.ask("Target.closeTarget", targetId=target)
-        browser.ask("Target.disposeBrowserContext", browserContextId=context)
-    browser.process.kill()
-    print(json.dumps({"ms": [load[0] for load in times], "objects": times[0][1] + 1, "protocol": times[0][2]}), flush=True)
+        began = time.monotonic()
+        urls = [f"https://{HOST}:{TRANSFER_PORT}/{number}" for number in range(PAGE_OBJECTS)]
+        words = ["--mptcp"] if cell["system"] == "mptcp" else ["--http2"]
+        subprocess.run([options.marline, "get", *urls, *words, "--insecure", "-s", "-o", f"{options.work}/page/"], stdout=subprocess.DEVNULL, check=True)
+        times.append(round(1000 * (time.monotonic() - began)))
+        shutil.rmtree(f"{options.work}/page")
+    print(json.dumps({"ms": times}), flush=True)

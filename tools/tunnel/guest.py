@@ -173,6 +173,21 @@ def guest(cell, options):
     print(json.dumps(KINDS[cell["kind"]](cell, options)), flush=True)
 
 
+# A library by which programs make sockets of MPTCP instead of TCP.
+MPTCP_SOCKETS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+int socket(int domain, int type, int protocol) {
+    static int (*real)(int, int, int);
+    if (!real) real = dlsym(RTLD_NEXT, "socket");
+    int is_tcp = (domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP);
+    return real(domain, type, is_tcp ? 262 : protocol);
+}
+"""
+
+
 class Own:
     """A program of tunnel/ends.py in a namespace."""
 
@@ -290,6 +305,9 @@ def stalled(cell, options):
 def keys(cell, options):
     for key in ("host", "user"):
         sh(f"ssh-keygen -q -t ed25519 -N '' -f {options.work}/{key}")
+    if cell["system"] == "mptcp":
+        (pathlib.Path(options.work) / "mptcp.c").write_text(MPTCP_SOCKETS)
+        sh(f"gcc -shared -fPIC -o {options.work}/mptcp.so {options.work}/mptcp.c")
     sshd = Own("h", "host-keys", cell, options)
     end = time.monotonic() + 30
     while not subprocess.run(["ip", "netns", "exec", "h", "ss", "-Hltn", "sport", "=", f":{ends.SSH_PORT}"], capture_output=True).stdout:
@@ -325,30 +343,10 @@ def quic(cell, options):
     return {"mbps": rate(got)}
 
 
-MPTCP_SOCKETS = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-int socket(int domain, int type, int protocol) {
-    static int (*real)(int, int, int);
-    if (!real) real = dlsym(RTLD_NEXT, "socket");
-    int is_tcp = (domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP);
-    return real(domain, type, is_tcp ? 262 : protocol);
-}
-"""
-
-
 def page(cell, options):
     site = serve(cell, options)
-    objects = [f"{number}.svg" for number in range(PAGE_OBJECTS - 1)]
-    for name in objects:
-        (site / name).write_text(f"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><!--{name}{'x' * PAGE_BYTES}--></svg>")
-    (site / "index.html").write_text("<!doctype html><link rel=icon href=data:,><body>" + "".join(f"<img src={name}>" for name in objects))
-    if cell["system"] == "mptcp":
-        work = pathlib.Path(options.work)
-        (work / "mptcp.c").write_text(MPTCP_SOCKETS)
-        sh(f"gcc -shared -fPIC -o {work}/mptcp.so {work}/mptcp.c")
+    for number in range(PAGE_OBJECTS):
+        (site / str(number)).write_bytes(os.urandom(PAGE_BYTES))
     return Own("c", "client-page", cell, options).result()
 
 

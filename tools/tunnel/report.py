@@ -1,9 +1,11 @@
 """The tables and the picture of docs/tunnel-results.md."""
 
 import json
+import math
 import pathlib
+import statistics
 
-from tunnel.cells import CONTROLLERS, LOSSES, PAGE_LOADS, cells, faded_sum, name
+from tunnel.cells import CONTROLLERS, LOSSES, cells, faded_sum, name
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -74,10 +76,13 @@ def report(path):
     paired(by_kind.get("mobile", ()), "mobile", ("cubic",))
     table("stalled", ["stalled", "Mbit/s of one more"], [[TITLES[row["system"]], row["stalled"], shown(row["mbps"])] for row in by_kind.get("stalled", ())])
     table("page", ["losses", "ms, sorted", "median"], [
-        [TITLES[row["system"]], f"{row['loss']} %", ", ".join(map(str, sorted(row["ms"]))), sorted(row["ms"])[PAGE_LOADS // 2]]
+        [TITLES[row["system"]], f"{row['loss']} %", ", ".join(map(str, sorted(row["ms"]))), round(statistics.median(row["ms"]))]
         for row in by_kind.get("page", ())
     ])
-    (ROOT / "docs/tunnel-results.svg").write_text(transfers_picture(rate))
+    transfers = [cell for cell in cells() if cell["kind"] == "transfer"]
+    if all(name(cell) in results for cell in transfers):
+        (ROOT / "docs/tunnel-results.svg").write_text(transfers_picture(rate))
+    (ROOT / "docs/tunnel-delays.svg").write_text(delays_picture(results))
 
 
 def paired(rows, kind, controllers):
@@ -99,6 +104,51 @@ def table(title, columns, rows):
     print(f"\n### {title}\n\n| | {' | '.join(columns)} |\n| --- |" + " --- |" * len(columns))
     for row in rows:
         print(f"| {' | '.join(map(str, row))} |")
+
+
+# Title, the name of a cell without its system, and its milliseconds.
+DELAYS = [
+    ("a key of SSH at 2 % of losses, p99.9", "keys-{}-2", lambda row: row["p999_ms"]),
+    ("a key of SSH through hand-overs, p95", "keys-{}-moving-0", lambda row: row["p95_ms"]),
+    ("a download through hand-overs, longest pause", "mobile-down-{}-cubic-0", lambda row: 1000 * row["longest_pause_s"]),
+    ("a call beside a download, p95", "busy-down-{}-0", lambda row: row["down_call"]["p95_ms"]),
+]
+
+
+def delays_picture(results):
+    """Delays of programs, on a logarithmic axis, a group of bars for each."""
+    width, left, bar, gap = 900, 190, 16, 34
+    systems = ["plain", "mptcp", "wireguard", "packets", "streams"]
+    least, most = 1, 4.4
+    scale = (width - left - 90) / (most - least)
+    parts, y = [], 16
+    text = lambda x, y, content, anchor="start", weight="normal": parts.append(
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" fill="#222222">{content}</text>'
+    )
+    for title, cell, delay in DELAYS:
+        text(10, y + 12, title, weight="bold")
+        y += 22
+        for system in systems:
+            row = results.get("tunnel/" + cell.format(system))
+            if row:
+                ms = delay(row)
+                length = (math.log10(ms) - least) * scale
+                text(left - 8, y + 12, TITLES[system], "end")
+                parts.append(f'<rect x="{left}" y="{y}" width="{length:.1f}" height="{bar - 2}" fill="{COLOURS[system]}"/>')
+                text(left + length + 6, y + 12, f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms:.0f} ms")
+                y += bar
+        y += gap - 22
+    lines = []
+    for power, label in ((1, "10 ms"), (2, "100 ms"), (3, "1 s"), (4, "10 s")):
+        x = left + (power - least) * scale
+        lines.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="30" y2="{y}" stroke="#dddddd"/>')
+        text(x, y + 14, label, "middle")
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y + 26}" font-family="sans-serif" font-size="12" role="img">',
+        "<title>Delays of programs over two networks, on a logarithmic axis</title>",
+        f'<rect width="{width}" height="{y + 26}" fill="#ffffff"/>',
+    ]
+    return "\n".join([*head, *lines, *parts, "</svg>\n"])
 
 
 def transfers_picture(rate):
