@@ -29,12 +29,19 @@ pub(crate) const PACKETS: &str = "packets";
 /// The most bytes of one connection that wait for a program that does not read.
 const STREAM_WINDOW: u64 = 4 << 20;
 
-/// The most bytes of all connections that wait for programs: some that do not read leave room for the others.
-const WINDOW: u64 = 64 << 20;
+/// The bytes of one connection that may wait at first. More is granted while its program reads quickly.
+const FIRST_STREAM_WINDOW: u64 = 128 << 10;
+
+/// The most bytes of all connections that wait for programs.
+const WINDOW: u64 = 128 << 20;
+
+// Neither some programs that were fast and do not read any more stop the others, nor many that never did.
+const _: () = assert!(2 * 16 * STREAM_WINDOW <= WINDOW);
+const _: () = assert!(server::MAX_STREAMS * FIRST_STREAM_WINDOW <= WINDOW);
 
 /// Limits what waits at this end for programs, or destinations, that do not read.
 pub(crate) fn set_windows(transport: &mut TransportConfig) {
-    transport.stream_receive_window = Some(STREAM_WINDOW / 4);
+    transport.stream_receive_window = Some(FIRST_STREAM_WINDOW);
     transport.max_stream_receive_window = STREAM_WINDOW;
     transport.receive_window = Some(WINDOW);
     transport.max_receive_window = WINDOW;
