@@ -105,8 +105,8 @@ pub struct SplitCarried {
 }
 
 impl Direction {
-    fn add(&self, bytes: usize) {
-        self.packets.fetch_add(1, Relaxed);
+    fn add(&self, packets: usize, bytes: usize) {
+        self.packets.fetch_add(packets as u64, Relaxed);
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
@@ -163,16 +163,16 @@ impl Counters {
     }
 
     pub(crate) fn on_sent(&self, bytes: usize) {
-        self.sent.add(bytes);
+        self.sent.add(1, bytes);
         if let Some(total) = &self.total {
             total.on_sent(bytes);
         }
     }
 
-    pub(crate) fn on_received(&self, bytes: usize) {
-        self.received.add(bytes);
+    pub(crate) fn on_received(&self, packets: usize, bytes: usize) {
+        self.received.add(packets, bytes);
         if let Some(total) = &self.total {
-            total.on_received(bytes);
+            total.on_received(packets, bytes);
         }
     }
 

@@ -3,19 +3,35 @@
 use std::io;
 use std::task::{Context, Poll};
 
+pub use crate::offload::Burst;
+use crate::offload::VIRTIO_HEADER;
+
 /// A source and sink of IP packets.
 pub trait Device: Send + Sync + 'static {
-    /// Reads the next packet that the host sends; returns its length.
+    /// Reads the next packet that the host sends, or several of a flow at once.
     ///
     /// # Errors
     /// The device is gone.
-    fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+    fn poll_recv(&self, cx: &mut Context<'_>, burst: &mut Burst) -> Poll<io::Result<()>>;
 
     /// Delivers a packet to the host, without waiting.
     ///
     /// # Errors
     /// The host does not take it: it is dropped.
     fn send(&self, packet: &[u8]) -> io::Result<()>;
+
+    /// Whether the host takes several packets of a flow as one, by [`send_with_header`](Self::send_with_header).
+    fn takes_large(&self) -> bool {
+        false
+    }
+
+    /// Delivers a packet with a header of virtio before it, without waiting.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    fn send_with_header(&self, bytes: &[u8]) -> io::Result<()> {
+        self.send(bytes.get(VIRTIO_HEADER..).unwrap_or_default())
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -23,13 +39,13 @@ pub use self::tun::{OpenError, Tun};
 
 #[cfg(target_os = "linux")]
 mod tun {
-    use std::io;
+    use std::io::{self, IoSlice};
     use std::path::Path;
-    use std::task::{Context, Poll};
+    use std::task::{Context, Poll, ready};
 
     use tun_rs::{AsyncDevice, DeviceBuilder};
 
-    use super::Device;
+    use super::{Burst, Device, VIRTIO_HEADER};
 
     /// The file by which Linux makes such devices.
     const TUN: &str = "/dev/net/tun";
@@ -102,6 +118,9 @@ mod tun {
                 let device = DeviceBuilder::new()
                     .name(name)
                     .enable(false)
+                    .with(|options| {
+                        options.offload(true);
+                    })
                     .build_async()?;
                 let index = device.if_index()?;
                 Ok((device, index))
@@ -140,17 +159,28 @@ mod tun {
     }
 
     impl Device for Tun {
-        fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        fn poll_recv(&self, cx: &mut Context<'_>, burst: &mut Burst) -> Poll<io::Result<()>> {
             // The usual case needs no system call but this one.
-            match self.device.try_recv(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => return Poll::Ready(read),
-            }
-            self.device.poll_recv(cx, buffer)
+            let read = match self.device.try_recv(burst.space()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.device.poll_recv(cx, burst.space()))?
+                }
+                read => read?,
+            };
+            Poll::Ready(burst.filled(read).map_err(io::Error::other))
         }
 
         fn send(&self, packet: &[u8]) -> io::Result<()> {
-            self.device.try_send(packet).map(drop)
+            let parts = [IoSlice::new(&[0; VIRTIO_HEADER]), IoSlice::new(packet)];
+            self.device.try_send_vectored(&parts).map(drop)
+        }
+
+        fn takes_large(&self) -> bool {
+            true
+        }
+
+        fn send_with_header(&self, bytes: &[u8]) -> io::Result<()> {
+            self.device.try_send(bytes).map(drop)
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | [`tokens`] | the users of a server |
 //! | `flows`, `copies` | the path of each inner flow, packets that are sent on two |
 //! | `queue`, `counters`, `link` | packets between a device and HTTP datagrams |
+//! | `offload` | several packets of a flow as one, between a device and its host |
 //! | `dial` | the destinations that a server reaches for its users |
 //! | `split` | connections of TCP as streams |
 //! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
@@ -48,6 +49,8 @@ mod mode;
 pub mod nat;
 #[cfg(target_os = "linux")]
 mod networks;
+#[cfg(target_os = "linux")]
+mod offload;
 pub mod packet;
 pub mod pool;
 #[cfg(target_os = "linux")]

@@ -22,8 +22,9 @@ use tokio::sync::mpsc;
 use crate::address::{ADDRESS_ASSIGN, ADDRESS_REQUEST, AddressError, MAX_ADDRESSES_BYTES};
 use crate::copies::{self, Copied, Deduplication, Numbered};
 use crate::counters::{Counters, Dropped};
-use crate::device::Device;
+use crate::device::{Burst, Device};
 use crate::icmp;
+use crate::offload::{Coalesced, MAX_PACKET};
 use crate::packet::{Header, MIN_MTU};
 use crate::queue::{Contained, PacketQueue};
 use crate::route::{MAX_RANGES_BYTES, ROUTE_ADVERTISEMENT, RouteError};
@@ -31,13 +32,10 @@ use crate::route::{MAX_RANGES_BYTES, ROUTE_ADVERTISEMENT, RouteError};
 /// The header field by which both ends agree on capsules (RFC 9297, section 3.4).
 pub(crate) const CAPSULE_PROTOCOL: HeaderName = HeaderName::from_static("capsule-protocol");
 
-/// The largest packet of IP.
-const MAX_PACKET: usize = 65_535;
-
 /// Capsules that wait for the stream. Packets that are too large for a datagram are dropped beyond it.
 const WAITING_CAPSULES: usize = 32;
 
-/// Packets that are read from a device before other tasks have their turn.
+/// Packets that are read from a device, or delivered to it, before other tasks have their turn.
 pub(crate) const BATCH: usize = 64;
 
 /// Bytes of datagrams in the send buffer of QUIC: what leaves at once. What waits longer is in the queue, which CoDel manages.
@@ -263,8 +261,26 @@ impl Link {
         device: &dyn Device,
         accept: impl Fn(&Header) -> Result<(), Dropped>,
     ) {
+        if !device.takes_large() {
+            while let Some(datagram) = self.datagrams.recv().await {
+                self.receive(&datagram, device, &accept);
+            }
+            return;
+        }
+        let mut coalesced = Coalesced::default();
         while let Some(datagram) = self.datagrams.recv().await {
-            self.receive(&datagram, device, &accept);
+            let more = std::iter::from_fn(|| self.datagrams.try_recv());
+            for datagram in std::iter::once(datagram).chain(more).take(BATCH) {
+                if let Some(Accepted { packet, header }) = self.accepted(&datagram, &accept) {
+                    coalesced.push(packet, &header);
+                }
+            }
+            coalesced.drain(|large| match device.send_with_header(large.bytes) {
+                Ok(()) => self.counters.on_received(large.packets, large.length),
+                Err(_) => {
+                    (0..large.packets).for_each(|_| self.counters.on_dropped(Dropped::Device));
+                }
+            });
         }
     }
 
@@ -275,45 +291,60 @@ impl Link {
         device: &dyn Device,
         accept: &impl Fn(&Header) -> Result<(), Dropped>,
     ) {
+        if let Some(Accepted { packet, .. }) = self.accepted(datagram, accept) {
+            match device.send(packet) {
+                Ok(()) => self.counters.on_received(1, packet.len()),
+                Err(_) => self.counters.on_dropped(Dropped::Device),
+            }
+        }
+    }
+
+    /// The packet of a datagram, if it is accepted and is the first of its number.
+    fn accepted<'a>(
+        &self,
+        datagram: &'a [u8],
+        accept: &impl Fn(&Header) -> Result<(), Dropped>,
+    ) -> Option<Accepted<'a>> {
         if datagram.first() == Some(&copies::FILLER) {
-            return;
+            return None;
         }
         let numbered = self.numbered.as_ref().zip(Numbered::decode(datagram));
         let packet = match numbered {
             Some((window, Numbered { number, packet })) => {
                 let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
                 if !window.is_first(number) {
-                    return;
+                    return None;
                 }
                 Ok(packet)
             }
             // Other contexts were not agreed on, and are dropped (RFC 9484, section 6).
             None => datagram.strip_prefix(&[0]).ok_or(Dropped::Malformed),
         };
-        let delivered = packet.and_then(|packet| {
+        let accepted = packet.and_then(|packet| {
             let header = Header::parse(packet).map_err(|_| Dropped::Malformed)?;
             accept(&header)?;
-            device.send(packet).map_err(|_| Dropped::Device)?;
-            self.counters.on_received(packet.len());
-            Ok(())
+            Ok(Accepted { packet, header })
         });
-        if let Err(why) = delivered {
-            self.counters.on_dropped(why);
+        accepted.map_err(|why| self.counters.on_dropped(why)).ok()
+    }
+
+    /// Queues the packets of a burst whose header this is.
+    pub(crate) fn push_all(&self, header: &Header, burst: &mut Burst) -> usize {
+        let packets = burst.packets(1, |packet| self.push(header, Contained::new(packet)));
+        if packets == 0 {
+            self.counters.on_dropped(Dropped::Malformed);
         }
+        packets
     }
 }
 
-/// The next packet of a device, in a buffer with room for the context ID.
-pub(crate) async fn read_packet(
-    device: &dyn Device,
-    buffer: &mut [u8],
-) -> std::io::Result<Contained> {
-    buffer[0] = 0;
-    let length = poll_fn(|cx| device.poll_recv(cx, &mut buffer[1..])).await?;
-    Ok(Contained::new(buffer[..=length].to_vec()))
+/// A packet that is delivered.
+struct Accepted<'a> {
+    packet: &'a [u8],
+    header: Header,
 }
 
-/// A buffer for [`read_packet`].
-pub(crate) fn read_buffer() -> Vec<u8> {
-    vec![0; 1 + MAX_PACKET]
+/// Waits for what a device sends next.
+pub(crate) async fn read(device: &dyn Device, burst: &mut Burst) -> std::io::Result<()> {
+    poll_fn(|cx| device.poll_recv(cx, burst)).await
 }

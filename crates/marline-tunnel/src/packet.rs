@@ -259,11 +259,29 @@ pub(crate) fn updated(checksum: u16, before: u16, after: u16) -> u16 {
 
 /// The checksum of the Internet (RFC 1071) over `parts`, all but the last of an even length.
 pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
-    let words = parts.iter().flat_map(|part| part.chunks(2));
-    let words = words.map(|word| u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
-    let sum: u32 = words.map(u32::from).sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum & 0xffff) + (sum >> 16)) as u16
+    !fold(parts.iter().map(|part| sum(part)).sum())
+}
+
+/// The sum of the 16-bit words of `bytes`, for [`fold`]. Sums of parts of an even length can be added.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    // Words of 32 bits have the same sum once it is folded.
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_be_bytes(*word)))
+        .sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    words + u64::from(u32::from_be_bytes(last))
+}
+
+/// The sum in 16 bits, with its carries.
+pub(crate) fn fold(sum: u64) -> u16 {
+    let mut sum = sum;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 /// Whether packets from and to `address` may pass a tunnel: it is unicast, and has a meaning beyond one link and one host (RFC

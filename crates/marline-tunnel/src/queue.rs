@@ -101,11 +101,6 @@ impl Contained {
     pub(crate) fn is_copy(&self) -> bool {
         self.is_copy
     }
-
-    /// The packet, to change it.
-    pub(crate) fn packet_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.packet_at..]
-    }
 }
 
 impl From<&[u8]> for Contained {

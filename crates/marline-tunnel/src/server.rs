@@ -29,12 +29,11 @@ use tower::util::BoxCloneSyncService;
 use crate::address::{self, ADDRESS_REQUEST, Address};
 use crate::copies;
 use crate::counters::{Counters, Dropped};
-use crate::device::Device;
+use crate::device::{Burst, Device};
 use crate::dial::Destinations;
 use crate::dns;
 use crate::link::{
-    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser,
-    read_buffer, read_packet,
+    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read,
 };
 use crate::packet::{Header, is_routable};
 use crate::pool::{Lease, LeaseError, Pool};
@@ -152,15 +151,19 @@ impl Tunnels {
     /// # Errors
     /// The device is gone.
     pub async fn run(&self) -> io::Result<Infallible> {
-        let mut buffer = read_buffer();
+        let mut burst = Burst::default();
         loop {
-            for _ in 0..BATCH {
-                let packet = read_packet(&*self.device, &mut buffer).await?;
-                let sent = self.link_for(packet.packet());
-                match sent {
-                    Ok((link, header)) => link.push(&header, packet),
-                    Err(why) => self.counters.on_dropped(why),
+            let mut packets = 0;
+            while packets < BATCH {
+                read(&*self.device, &mut burst).await?;
+                packets += match self.link_for(burst.packet()) {
+                    Ok((link, header)) => link.push_all(&header, &mut burst),
+                    Err(why) => {
+                        self.counters.on_dropped(why);
+                        0
+                    }
                 }
+                .max(1);
             }
             tokio::task::yield_now().await;
         }

@@ -23,7 +23,7 @@ use marline_http::server::{Identity, MetricsSource, Protocols, Server, ServerCon
 use marline_http::{Body, BoxError};
 use marline_tunnel::client::{self, Ended, Mode, OpenError, Session};
 use marline_tunnel::counters::{Counters, Dropped};
-use marline_tunnel::device::Device;
+use marline_tunnel::device::{Burst, Device};
 use marline_tunnel::pool::Pool;
 use marline_tunnel::server::{self, Tunnels};
 use marline_tunnel::tokens::{Token, Tokens};
@@ -42,11 +42,10 @@ struct Host {
 }
 
 impl Device for Channel {
-    fn poll_recv(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn poll_recv(&self, cx: &mut Context<'_>, burst: &mut Burst) -> Poll<io::Result<()>> {
         self.sent.lock().unwrap().poll_recv(cx).map(|packet| {
-            let packet = packet.ok_or(io::ErrorKind::NotConnected)?;
-            buffer[..packet.len()].copy_from_slice(&packet);
-            Ok(packet.len())
+            burst.fill(&packet.ok_or(io::ErrorKind::NotConnected)?);
+            Ok(())
         })
     }
 

@@ -19,16 +19,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use crate::address::{self, ADDRESS_ASSIGN, Address};
 use crate::copies;
 use crate::counters::{Counters, Dropped};
-use crate::device::Device;
+use crate::device::{Burst, Device};
 use crate::dial::PROXY_STATUS;
 use crate::dns;
 use crate::link::{
-    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser,
-    read_buffer, read_packet,
+    BATCH, CAPSULE_PROTOCOL, Capsules, Link, MalformedCapsule, SEND_BUFFER, capsule_parser, read,
 };
 use crate::mode::Mode;
 use crate::packet::{Header, MIN_MTU, is_routable};
-use crate::queue::Contained;
 use crate::route::{self, ROUTE_ADVERTISEMENT, Range};
 use crate::scope::{PROTOCOL, UNLIMITED_PATH};
 use crate::split::client::{Proxy, Splitter, Splitting};
@@ -441,9 +439,10 @@ async fn send_from(
     mut splitting: Option<Splitting>,
     allowed: Allowed<'_>,
 ) -> io::Error {
-    let mut buffer = read_buffer();
+    let (mut burst, mut single) = (Burst::default(), Burst::default());
     loop {
-        for _ in 0..BATCH {
+        let mut packets = 0;
+        while packets < BATCH {
             let not_split = async {
                 match &mut splitting {
                     Some(splitting) => splitting.not_split().await,
@@ -453,34 +452,39 @@ async fn send_from(
             let read = tokio::select! {
                 biased;
                 packet = not_split => {
-                    queue(link, Contained::from(&*packet), &allowed);
+                    single.fill(&packet);
+                    packets += queue(link, &mut single, &allowed);
                     continue;
                 }
-                read = read_packet(device, &mut buffer) => read,
+                read = read(device, &mut burst) => read,
             };
-            let mut packet = match read {
-                Ok(packet) => packet,
-                Err(error) => return error,
-            };
+            if let Err(error) = read {
+                return error;
+            }
             if let Some(splitting) = &mut splitting
-                && let Ok(header) = Header::parse(packet.packet())
-                && splitting.handle(packet.packet_mut(), &header, allowed.has_route(&header))
+                && let Ok(header) = Header::parse(burst.packet())
+                && splitting.handle(&mut burst, &header, allowed.has_route(&header))
             {
+                packets += 1;
                 continue;
             }
-            queue(link, packet, &allowed);
+            packets += queue(link, &mut burst, &allowed);
         }
         tokio::task::yield_now().await;
     }
 }
 
-/// Queues a packet if it is allowed.
-fn queue(link: &Link, packet: Contained, allowed: &Allowed<'_>) {
-    let header = Header::parse(packet.packet()).map_err(|_| Dropped::Malformed);
-    match header.and_then(|header| allowed.check(&header).map(|()| header)) {
-        Ok(header) => link.push(&header, packet),
-        Err(why) => link.counters.on_dropped(why),
-    }
+/// Queues the packets of a burst if they are allowed. Returns their number, of at least one.
+fn queue(link: &Link, burst: &mut Burst, allowed: &Allowed<'_>) -> usize {
+    let header = Header::parse(burst.packet()).map_err(|_| Dropped::Malformed);
+    let packets = match header.and_then(|header| allowed.check(&header).map(|()| header)) {
+        Ok(header) => link.push_all(&header, burst),
+        Err(why) => {
+            link.counters.on_dropped(why);
+            0
+        }
+    };
+    packets.max(1)
 }
 
 /// Lets `on_mtu` know the largest packet whenever it has changed from the `known` one.

@@ -20,10 +20,10 @@ use super::segment::{Ends, Segment};
 use super::table::{Table, TableLimits, Verdict};
 use super::{FIELD, PACKETS};
 use crate::counters::SplitBytes;
-use crate::device::{Device, Tun};
+use crate::device::{Burst, Device, Tun};
 use crate::dial::PROXY_STATUS;
 use crate::icmp::Unreachable;
-use crate::link::{BATCH, read_buffer, read_packet};
+use crate::link::{BATCH, read};
 use crate::packet::{Header, TCP, is_routable};
 use crate::routing::Family;
 
@@ -89,12 +89,12 @@ impl Splitter {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Handles a packet of the host; connections are begun if `may_open`.
-    fn handle(&self, packet: &mut [u8], header: &Header, may_open: bool) -> Handling {
+    /// Handles what the host sends; connections are begun if `may_open`.
+    fn handle(&self, burst: &mut Burst, header: &Header, may_open: bool) -> Handling {
         if header.protocol != TCP {
             return Handling::Packet;
         }
-        let Some(segment) = Segment::parse(packet, header) else {
+        let Some(segment) = Segment::parse(burst.packet(), header) else {
             return Handling::Packet;
         };
         let ends = segment.ends;
@@ -105,7 +105,7 @@ impl Splitter {
             // Of the kernel's end, for the program.
             let known = self.table().ends(ends.destination.port());
             if let Some(known) = known {
-                self.deliver(packet, &segment, known.reversed());
+                self.deliver(burst, &segment, known.reversed());
             }
             return Handling::Done;
         }
@@ -118,35 +118,39 @@ impl Splitter {
             Verdict::Held => Handling::Done,
             Verdict::Other => Handling::Packet,
             Verdict::Belongs(port) => {
-                self.deliver(packet, &segment, side.ends(port));
+                self.deliver(burst, &segment, side.ends(port));
                 Handling::Done
             }
-            Verdict::Opens(port) => Handling::Opens(Box::new(Opening {
-                port,
-                side,
-                header: *header,
-                segment,
-                packet: packet.to_vec(),
-            })),
+            Verdict::Opens(port) => {
+                burst.complete();
+                Handling::Opens(Box::new(Opening {
+                    port,
+                    side,
+                    header: *header,
+                    segment,
+                    packet: burst.packet().to_vec(),
+                }))
+            }
         }
     }
 
-    fn deliver(&self, packet: &mut [u8], segment: &Segment, ends: Ends) {
-        segment.readdress(packet, ends);
+    fn deliver(&self, burst: &mut Burst, segment: &Segment, ends: Ends) {
+        let is_partial = burst.is_partial();
+        segment.readdress(burst.packet_mut(), ends, is_partial);
         // A segment that is lost is sent again.
-        let _ = self.device.send(packet);
+        let _ = self.device.send_with_header(burst.with_header());
     }
 
     /// Handles the packets of the host while there is no tunnel, until the device is gone: connections end, none begin.
     pub(crate) async fn drain(&self) -> Infallible {
-        let mut buffer = read_buffer();
+        let mut burst = Burst::default();
         loop {
             for _ in 0..BATCH {
-                let Ok(mut packet) = read_packet(&*self.device, &mut buffer).await else {
+                if read(&*self.device, &mut burst).await.is_err() {
                     return std::future::pending().await;
-                };
-                if let Ok(header) = Header::parse(packet.packet()) {
-                    self.handle(packet.packet_mut(), &header, false);
+                }
+                if let Ok(header) = Header::parse(burst.packet()) {
+                    self.handle(&mut burst, &header, false);
                 }
             }
             tokio::task::yield_now().await;
@@ -182,7 +186,9 @@ impl Splitter {
             mut packet,
             ..
         } = *opening;
-        self.deliver(&mut packet, &segment, side.ends(port));
+        segment.readdress(&mut packet, side.ends(port), false);
+        // The program sends it again.
+        let _ = self.device.send(&packet);
         let accepted: TcpStream = timeout(ACCEPT, accepted).await.ok()?.ok()?;
         let stream = Stream::new(accepted, Arc::clone(&self.bytes), ());
         give.send(Arc::clone(&stream)).ok()?;
@@ -331,10 +337,10 @@ impl Splitting {
         }
     }
 
-    /// Handles a packet of the host if it belongs to a connection that is split; returns whether it does. Connections are begun if
+    /// Handles what the host sends if it belongs to a connection that is split; returns whether it does. Connections are begun if
     /// `may_open`.
-    pub(crate) fn handle(&mut self, packet: &mut [u8], header: &Header, may_open: bool) -> bool {
-        match self.splitter.handle(packet, header, may_open) {
+    pub(crate) fn handle(&mut self, burst: &mut Burst, header: &Header, may_open: bool) -> bool {
+        match self.splitter.handle(burst, header, may_open) {
             Handling::Done => true,
             Handling::Packet => false,
             Handling::Opens(opening) => {

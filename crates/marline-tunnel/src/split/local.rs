@@ -14,8 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use super::segment::{ACK, Ends, RST, SYN, Segment, bare};
+use crate::device::Burst;
 use crate::device::{Device, Tun};
-use crate::link::{read_buffer, read_packet};
+use crate::link::read;
 use crate::packet::Header;
 use crate::routing::{Family, Routing};
 
@@ -152,19 +153,20 @@ async fn answers(tun: &Tun, side: Side) -> io::Result<bool> {
         destination: side.own,
     };
     let send = |packet: Option<Vec<u8>>| packet.map_or(Ok(()), |packet| tun.send(&packet));
-    let mut buffer = read_buffer();
+    let mut burst = Burst::default();
     let mut asking = interval(ASK);
     let answered = timeout(ANSWER, async {
         loop {
-            let packet = tokio::select! {
+            tokio::select! {
                 _ = asking.tick() => {
                     send(bare(ends, 0, 0, SYN))?;
                     continue;
                 }
-                packet = read_packet(tun, &mut buffer) => packet?,
-            };
-            let header = Header::parse(packet.packet());
-            let segment = header.map(|header| Segment::parse(packet.packet(), &header));
+                read = read(tun, &mut burst) => read?,
+            }
+            let packet = burst.packet();
+            let header = Header::parse(packet);
+            let segment = header.map(|header| Segment::parse(packet, &header));
             if let Ok(Some(segment)) = segment
                 && segment.ends == ends.reversed()
             {

@@ -7,6 +7,9 @@ use crate::packet::{Header, TCP, checksum, updated};
 /// Bytes of a header of TCP without options.
 const HEADER: usize = 20;
 
+/// Where the checksum is in it.
+const CHECKSUM: usize = 16;
+
 pub(crate) const FIN: u8 = 0x01;
 pub(crate) const SYN: u8 = 0x02;
 pub(crate) const RST: u8 = 0x04;
@@ -78,8 +81,9 @@ impl Segment {
         self.flags & (SYN | ACK | RST) == SYN
     }
 
-    /// Gives its `packet` other ends, of the same family (RFC 1624).
-    pub(crate) fn readdress(&self, packet: &mut [u8], ends: Ends) {
+    /// Gives its `packet` other ends, of the same family (RFC 1624). If `is_partial`, its checksum is that of the pseudo-header
+    /// alone, and not complemented.
+    pub(crate) fn readdress(&self, packet: &mut [u8], ends: Ends, is_partial: bool) {
         let (from, to) = (octets(ends.source.ip()), octets(ends.destination.ip()));
         let length = from.len();
         // Addresses are the last fields of both headers.
@@ -87,26 +91,24 @@ impl Segment {
         let is_v4 = length == 4;
         for (at, octets) in [(addresses, &from), (addresses + length, &to)] {
             for (offset, word) in octets.chunks_exact(2).enumerate() {
-                let word = [word[0], word[1]];
-                self.replace(packet, at + 2 * offset, word, is_v4);
+                let word = u16::from_be_bytes([word[0], word[1]]);
+                let before = replace(packet, at + 2 * offset, word);
+                update(packet, self.start + CHECKSUM, |sum| match is_partial {
+                    true => !updated(!sum, before, word),
+                    false => updated(sum, before, word),
+                });
+                if is_v4 {
+                    update(packet, 10, |sum| updated(sum, before, word));
+                }
             }
         }
         let ports = [ends.source.port(), ends.destination.port()];
         for (offset, port) in ports.into_iter().enumerate() {
-            self.replace(packet, self.start + 2 * offset, port.to_be_bytes(), false);
-        }
-    }
-
-    /// Replaces a word that the checksum of TCP covers, and that of IPv4 if `is_in_header`.
-    fn replace(&self, packet: &mut [u8], at: usize, word: [u8; 2], is_in_header: bool) {
-        let before = u16::from_be_bytes([packet[at], packet[at + 1]]);
-        let after = u16::from_be_bytes(word);
-        packet[at..at + 2].copy_from_slice(&word);
-        let of_header = is_in_header.then_some(10);
-        for field in [Some(self.start + 16), of_header].into_iter().flatten() {
-            let sum = u16::from_be_bytes([packet[field], packet[field + 1]]);
-            let sum = updated(sum, before, after);
-            packet[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+            let before = replace(packet, self.start + 2 * offset, port);
+            if !is_partial {
+                let field = self.start + CHECKSUM;
+                update(packet, field, |sum| updated(sum, before, port));
+            }
         }
     }
 
@@ -122,6 +124,18 @@ impl Segment {
         let acknowledged = self.sequence.wrapping_add(self.length);
         bare(ends, 0, acknowledged, RST | ACK)
     }
+}
+
+/// Replaces a word, and returns that of before.
+fn replace(packet: &mut [u8], at: usize, word: u16) -> u16 {
+    let before = u16::from_be_bytes([packet[at], packet[at + 1]]);
+    packet[at..at + 2].copy_from_slice(&word.to_be_bytes());
+    before
+}
+
+fn update(packet: &mut [u8], at: usize, updated: impl FnOnce(u16) -> u16) {
+    let sum = updated(u16::from_be_bytes([packet[at], packet[at + 1]]));
+    packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn octets(address: IpAddr) -> Vec<u8> {
@@ -171,6 +185,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::packet::{fold, sum};
 
     pub(in crate::split) fn ends(source: &str, destination: &str) -> Ends {
         Ends {
@@ -245,8 +260,23 @@ pub(super) mod tests {
             prop_assert!(is_intact(&packet));
             let segment = parse(&packet);
             prop_assert_eq!(segment.ends, before);
-            segment.readdress(&mut packet, after);
+            let mut partial = packet.clone();
+            segment.readdress(&mut packet, after, false);
             prop_assert!(is_intact(&packet));
+            // The part of the pseudo-header alone.
+            let field = segment.start + CHECKSUM;
+            let of_header = |packet: &[u8]| {
+                let addresses = if segment.start == 20 { 12..20 } else { 8..40 };
+                let length = (packet.len() - segment.start) as u64;
+                fold(sum(&packet[addresses]) + u64::from(TCP) + length)
+            };
+            let pseudo = of_header(&partial);
+            partial[field..field + 2].copy_from_slice(&pseudo.to_be_bytes());
+            segment.readdress(&mut partial, after, true);
+            let pseudo = u16::from_be_bytes([partial[field], partial[field + 1]]);
+            prop_assert_eq!(pseudo, of_header(&partial));
+            partial[field..field + 2].copy_from_slice(&packet[field..field + 2]);
+            prop_assert_eq!(&partial, &packet);
             let readdressed = parse(&packet);
             prop_assert_eq!(Segment { ends: before, ..readdressed }, segment);
             prop_assert_eq!(readdressed.ends, after);
@@ -263,7 +293,7 @@ pub(super) mod tests {
             if let Ok(header) = Header::parse(&bytes)
                 && let Some(segment) = Segment::parse(&bytes, &header)
             {
-                segment.readdress(&mut bytes, segment.ends.reversed());
+                segment.readdress(&mut bytes, segment.ends.reversed(), false);
                 prop_assert_eq!(parse(&bytes).ends, segment.ends.reversed());
             }
         }
