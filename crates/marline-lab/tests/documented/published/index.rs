@@ -92,6 +92,8 @@ pub(crate) struct Entry {
     /// The points whose values are subtracted, as many as those of `where`.
     #[serde(default)]
     pub(crate) less_where: BTreeMap<String, Value>,
+    /// The variant whose value is subtracted.
+    pub(crate) less_variant: Option<String>,
     /// The metric with which ours is the correlation.
     pub(crate) correlated_with: Option<String>,
     /// The variant than which ours is faster at a share of the points, which is the number in percent.
@@ -387,6 +389,7 @@ impl Entry {
             &self.gain_over,
             &self.increase_over,
             &self.divided_by,
+            &self.less_variant,
             &self.share_ahead_of,
             &self.slowest_of,
         ];

@@ -65,7 +65,7 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     if let Some(file) = &entry.file {
         return of_file(entry, file);
     }
-    if !entry.less_where.is_empty() {
+    if !entry.less_where.is_empty() || entry.less_variant.is_some() {
         return difference(entry, excerpt);
     }
     if entry.mean_of_each {
@@ -122,18 +122,18 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     })
 }
 
-/// What `entry` has at its points, less what it has at those of `less_where`.
+/// What `entry` has, less what it has at the points of `less_where` or with `less_variant`.
 fn difference(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
-    let at = |place: &BTreeMap<String, Value>| {
-        let entry = Entry {
-            place: place.clone(),
-            less_where: BTreeMap::new(),
-            ..entry.clone()
-        };
-        ours(&entry, excerpt)
-    };
-    let mut found = at(&entry.place)?;
-    let others = at(&entry.less_where)?.measured;
+    let mut mine = entry.clone();
+    let place = std::mem::take(&mut mine.less_where);
+    let variant = mine.less_variant.take();
+    let mut other = mine.clone();
+    if !place.is_empty() {
+        other.place = place;
+    }
+    other.variant = variant.or(other.variant);
+    let mut found = ours(&mine, excerpt)?;
+    let others = ours(&other, excerpt)?.measured;
     assert_eq!(found.measured.len(), others.len(), "{:?}", entry.less_where);
     for (one, other) in found.measured.iter_mut().zip(others) {
         *one = one.minus(other);
