@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "tracing")]
-use marline::settings::{Derived, FieldValue, Value, keys};
+use marline::settings::{Derived, FieldValue, Value};
 use marline::settings::{
-    Domain, Field, List, RawValue, Row, Settings, Table, Tables, apply, field, rows,
+    Domain, Field, List, RawValue, Row, Settings, Table, Tables, apply, field, keys, rows,
 };
 use marline::{EndpointConfig, Profile, TransportConfig};
 use marline_certificates::AcmeConfig;

@@ -40,6 +40,12 @@ const MARKER: &str = "marline_mark";
 /// The offset of `mark` in `struct bpf_sock` (`linux/bpf.h`).
 const MARK_OFFSET: i16 = 16;
 
+/// The offset of `protocol` there.
+const PROTOCOL_OFFSET: i16 = 12;
+
+/// Multipath TCP. Its subflows are sockets of the kernel, which no program marks.
+const MPTCP: u32 = 262;
+
 /// Why packets of programs cannot be told from others.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -135,7 +141,8 @@ impl Programs {
         }
         let name = format!("marline-{namespace}-{device}");
         let own = choice.run.then(|| hierarchy.join(&name));
-        directories.extend(own.clone());
+        // First, as `marline tunnel run` may start programs as soon as it is there.
+        directories.splice(..0, own.clone());
         let mounted = match is_for_pins(PINS) {
             true => None,
             false => Some(Path::new(DIRECTORY).join(format!("pins-{namespace}-{device}"))),
@@ -160,6 +167,11 @@ impl Programs {
         self.own.as_deref()
     }
 
+    /// Whether the kernel marks them. Pins are made last.
+    pub(crate) fn are_marked(&self) -> bool {
+        self.groups.iter().all(|group| group.pin.exists())
+    }
+
     /// Has the kernel mark the sockets that these programs open from now on.
     ///
     /// # Errors
@@ -176,6 +188,8 @@ impl Programs {
         }
         for Group { directory, pin } in &self.groups {
             let group = on(directory, File::open(directory))?;
+            // That of a client whose file is gone.
+            let _ = fs::remove_file(pin);
             attach(&group, pin).map_err(|reason| ProgramsError::Kernel {
                 group: directory.clone(),
                 reason,
@@ -256,7 +270,7 @@ fn attach(group: &File, pin: &Path) -> Result<(), String> {
     let program = loaded.program_mut(MARKER).ok_or("it has no program")?;
     let program: &mut CgroupSock = program.try_into().map_err(|error| text(&error))?;
     program.load().map_err(|error| text(&error))?;
-    // Beside those of others.
+    // A link is beside those of others, whatever its mode.
     let link = program.attach(group, CgroupAttachMode::Single);
     let link = link.and_then(|link| program.take_link(link));
     let link = link.map_err(|error| text(&error))?;
@@ -264,9 +278,14 @@ fn attach(group: &File, pin: &Path) -> Result<(), String> {
     link.pin(pin).map(drop).map_err(|error| text(&error))
 }
 
-/// The program of the kernel, as the file of a compiler: `socket->mark = MARK; return 1`.
+/// The program of the kernel, as the file of a compiler:
+/// `if (socket->protocol == MPTCP) return 0; socket->mark = MARK; return 1`.
 fn marker() -> Result<Vec<u8>, object::write::Error> {
     let code = [
+        instruction(0x61, 0x12, PROTOCOL_OFFSET, 0),
+        instruction(0x55, 2, 2, MPTCP),
+        instruction(0xb7, 0, 0, 0),
+        instruction(0x95, 0, 0, 0),
         instruction(0xb7, 2, 0, MARK),
         instruction(0x63, 0x21, MARK_OFFSET, 0),
         instruction(0xb7, 0, 0, 1),

@@ -13,8 +13,8 @@ use crate::routing::{MAIN, Plan, Routing, Rule};
 /// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
 const DIRECTORY: &str = "/run/marline";
 
-/// Bytes of such a file; each route of 1024 takes some 80.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Bytes of such a file; each of at most some 16,000 routes takes 80.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The rules and routes of a client's tunnel. Dropped, they are removed.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ pub(crate) fn is_tunnel(device: &str) -> bool {
 
 impl Changes {
     /// Makes the changes of `plan` for the tunnel of `device` to `host`, and marks the packets of `programs`. What a killed client
-    /// has left for this device is removed before.
+    /// has left for this device is replaced, without a moment in which packets of the same programs pass beside the tunnel.
     ///
     /// # Errors
     /// See [`RestoreError`]. Nothing is left.
@@ -112,9 +112,7 @@ impl Changes {
         plan: Plan,
         programs: &ProgramChoice,
     ) -> Result<Self, RestoreError> {
-        if let Some(found) = Found::of(device)? {
-            found.remove()?;
-        }
+        let left = Found::of(device)?;
         let programs = Programs::find(programs, device, namespace())?;
         let file = file_of(device);
         let process = std::process::id();
@@ -126,6 +124,15 @@ impl Changes {
             plan,
             programs,
         };
+        if let Some(Found { saved: left, .. }) = &left
+            && left.programs == saved.programs
+            && saved.programs.are_marked()
+        {
+            return Self::instead_of(&left.plan, file, saved);
+        }
+        if let Some(left) = left {
+            left.remove()?;
+        }
         // Before the changes: whatever happens, they are known.
         write(&file, &saved)?;
         let applied = Routing::open().and_then(|mut routing| routing.apply(&saved.plan));
@@ -136,6 +143,24 @@ impl Changes {
         }
         let changes = Self { file, saved };
         changes.saved.programs.mark()?;
+        Ok(changes)
+    }
+
+    /// Makes the changes of `saved` instead of those of `left`, whose device is gone.
+    fn instead_of(left: &Plan, file: PathBuf, saved: Saved) -> Result<Self, RestoreError> {
+        let mut left = left.clone();
+        // The kernel has removed them with the device.
+        left.routes.retain(|route| route.device.is_none());
+        let Saved { plan, .. } = saved.clone();
+        let mut changes = Self {
+            file,
+            saved: Saved {
+                plan: left,
+                ..saved
+            },
+        };
+        write(&changes.file, &changes.saved)?;
+        changes.replace(plan)?;
         Ok(changes)
     }
 
@@ -223,6 +248,11 @@ impl Found {
     /// The control group of `marline tunnel run`, if it has one.
     pub fn programs(&self) -> Option<&Path> {
         self.saved.programs.own()
+    }
+
+    /// Whether the sockets of all its programs are marked from now on.
+    pub fn has_marks(&self) -> bool {
+        self.saved.programs.are_marked()
     }
 
     /// Removes its rules, routes and marks, and the file.

@@ -1,5 +1,6 @@
 //! Addresses, rules and routes of this host, by netlink (`rtnetlink(7)`).
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 
@@ -139,6 +140,8 @@ struct Way<'a> {
     table: u32,
     /// The mark of the packets; `None` for all.
     mark: Option<u32>,
+    /// Families of which packets to other destinations are unreachable.
+    confined: &'a [Family],
 }
 
 impl Plan {
@@ -153,11 +156,13 @@ impl Plan {
             families,
             table: TABLE,
             mark: None,
+            confined: &[],
         };
         Self::of(server, destinations, way)
     }
 
-    /// Has packets of selected programs to `destinations` go into the tunnel as well, by the rules of [`new`](Self::new).
+    /// Has packets of selected programs to `destinations` go into the tunnel as well, by the rules of [`new`](Self::new). Other
+    /// destinations of `confined` families are unreachable for them.
     #[must_use]
     pub fn with_programs(
         self,
@@ -165,12 +170,14 @@ impl Plan {
         device: u32,
         families: &[Family],
         destinations: &[IpNet],
+        confined: &[Family],
     ) -> Self {
         let way = Way {
             device,
             families,
             table: PROGRAMS,
             mark: Some(MARK),
+            confined,
         };
         let programs = Self::of(server, destinations, way);
         self.with(&programs.without(&self))
@@ -182,6 +189,7 @@ impl Plan {
             families,
             table: own,
             mark,
+            confined,
         } = way;
         let mut plan = Self::default();
         let of_server = Family::of(server);
@@ -189,8 +197,9 @@ impl Plan {
             let destinations = destinations
                 .iter()
                 .filter(|to| Family::of(to.addr()) == family);
-            let destinations: Vec<_> = destinations.copied().collect();
-            if destinations.is_empty() {
+            let destinations: BTreeSet<_> = destinations.copied().collect();
+            let is_confined = confined.contains(&family);
+            if destinations.is_empty() && !is_confined {
                 continue;
             }
             let rule = |at, to, table, no_default| Rule {
@@ -210,7 +219,7 @@ impl Plan {
                 };
                 plan.rules.push(of_all);
             }
-            if destinations.contains(&family.all()) {
+            if is_confined || destinations.contains(&family.all()) {
                 plan.rules.push(rule(2, None, MAIN, true));
             }
             plan.rules.push(rule(3, None, own, false));
@@ -224,8 +233,15 @@ impl Plan {
                     table: own,
                 })
             };
+            let unreachable = Route {
+                to: family.all(),
+                device: None,
+                table: own,
+            };
+            let rest = is_confined && !destinations.contains(&family.all());
             plan.routes
                 .extend(destinations.into_iter().flat_map(routes));
+            plan.routes.extend(rest.then_some(unreachable));
         }
         plan
     }
@@ -596,7 +612,9 @@ mod tests {
         let server = "192.0.2.1".parse().unwrap();
         let all = Family::ALL.map(Family::all);
         let some = plan(&Family::ALL, &["10.0.0.0/8"]);
-        let both = some.clone().with_programs(server, 7, &Family::ALL, &all);
+        let both = some
+            .clone()
+            .with_programs(server, 7, &Family::ALL, &all, &Family::ALL);
         let marked: Vec<_> = both
             .rules
             .iter()
@@ -612,6 +630,29 @@ mod tests {
         let queries: Vec<_> = queries.iter().filter(|rule| rule.port.is_some()).collect();
         let is_marked = |rule: &&&Rule| rule.mark == Some(MARK) && rule.table == PROGRAMS;
         assert_eq!(queries.iter().filter(is_marked).count(), 4);
+    }
+
+    #[test]
+    fn programs_reach_nothing_that_the_server_does_not_carry() {
+        let server = "192.0.2.1".parse().unwrap();
+        let carried = ["10.0.0.0/8", "10.0.0.0/8"].map(|text| text.parse().unwrap());
+        let plan = Plan::default().with_programs(server, 7, &Family::ALL, &carried, &Family::ALL);
+        let routes: Vec<_> = plan.routes.iter().map(|it| (it.to, it.device)).collect();
+        let expected = [
+            (carried[0], Some(7)),
+            (carried[0], None),
+            (Family::V4.all(), None),
+            (Family::V6.all(), None),
+        ];
+        assert_eq!(routes, expected);
+        for family in Family::ALL {
+            let own = plan.rules.iter().filter(|rule| rule.family == family);
+            let marked: Vec<_> = own
+                .filter(|rule| rule.mark == Some(MARK))
+                .map(|rule| (rule.table, rule.no_default))
+                .collect();
+            assert_eq!(marked, [(MAIN, true), (PROGRAMS, false)]);
+        }
     }
 
     #[test]

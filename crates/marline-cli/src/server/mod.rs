@@ -260,10 +260,6 @@ async fn serve<S: Serving>(
             .map(OpenHistory::open)
             .transpose()?,
     };
-    #[cfg_attr(
-        not(feature = "tracing"),
-        expect(unused_mut, reason = "the log is added")
-    )]
     let Configured {
         server: mut config,
         certificates: prepared,

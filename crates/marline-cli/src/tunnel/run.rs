@@ -16,13 +16,14 @@ const SUDO_USER: &str = "SUDO_USER";
 
 /// Start a command whose packets go through the tunnel
 ///
-/// The tunnel is one with `--split programs`. It takes the packets of whatever the command starts as well, but not names: those that
-/// another process resolves, as systemd-resolved, go the way of that process.
+/// The tunnel is one with `--split programs`. It takes the packets of what the command starts as well, unless another program starts
+/// it: snaps, flatpaks, containers and services of D-Bus have control groups of their own. Queries of DNS to a resolver on a local
+/// network, and those of systemd-resolved, are sent outside of the tunnel.
 ///
 /// Needs root; the command is run as the user who called sudo.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    sudo marline tunnel run -- firefox\n  \
+    sudo marline tunnel run -- curl https://example.org/\n  \
     sudo marline tunnel run --user backup -- restic backup /srv")]
 pub(crate) struct Arguments {
     /// Become this user [default: the one who called sudo]
@@ -64,6 +65,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let path = processes.display();
         Failure::Failed(format!("cannot write {path}: {error}; run as root"))
     })?;
+    if !running.has_marks() {
+        return Err(Failure::Failed(format!(
+            "the tunnel of {device} is not up yet; try again"
+        )));
+    }
     let [program, words @ ..] = &arguments.command[..] else {
         return Err(Failure::Usage("the command is missing".to_owned()));
     };

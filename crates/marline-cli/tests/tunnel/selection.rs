@@ -57,12 +57,16 @@ impl Group {
 
     /// The address with which a program of this group reaches a host, or nothing.
     fn source(&self, namespace: &Namespace, host: &str) -> String {
-        let script = format!(
-            "echo $$ > {}/cgroup.procs && {}",
-            self.0.display(),
-            asks(host)
-        );
-        source(namespace, &script)
+        self.output(namespace, &asks(host))
+    }
+
+    /// What a script prints as a program of this group.
+    fn output(&self, namespace: &Namespace, script: &str) -> String {
+        let group = self.0.display();
+        source(
+            namespace,
+            &format!("echo $$ > {group}/cgroup.procs && {script}"),
+        )
     }
 }
 
@@ -123,6 +127,16 @@ fn packets_of_selected_programs_alone_go_through_the_tunnel() {
     assert_eq!(group.source(client_host, NEAR), "10.1.0.2");
     let user = ["run", "--device", device, "--user", "nobody", "id", "-un"];
     assert_eq!(output(client_host, &user).stdout, b"nobody\n");
+
+    // Subflows of Multipath TCP would not be marked.
+    let multipath = "python3 -c 'import socket; socket.socket(proto=262); print(1)'";
+    assert_eq!(group.output(client_host, multipath), "");
+
+    // The next start takes over what a killed client has left.
+    client.signal("KILL");
+    client.ended();
+    let mut client = setting.start(device, &more);
+    assert!(group.source(client_host, HOST[0]).starts_with("10.77.0."));
 
     // Its programs have no way beside it, and others do.
     client.signal("KILL");

@@ -112,7 +112,8 @@ pub struct FetchOptions {
     /// Whether objects are fetched one after another, and none after one that fails: the report is without those. A status is
     /// a failure unless [its content is written](Self::keep_errors).
     pub fail_early: bool,
-    /// Whether the connections stay open for the next fetch or [page](crate::page::load) of the client from their origins.
+    /// Whether the connections stay open for the next fetch or [page](crate::page::load) of the client from the same origins, of which
+    /// there may be 1024. The counters in the next report are those of the connections since they were opened.
     pub keep_connections: bool,
 }
 
@@ -328,7 +329,7 @@ impl Client {
         let multipath = connections.iter().all(|connection| connection.multipath);
         let page_load_s = objects.iter().map(|o| o.end_s).fold(0.0, f64::max);
         if options.keep_connections {
-            self.spare().extend(used);
+            self.keep(used);
         }
         Report {
             objects,

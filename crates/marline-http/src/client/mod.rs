@@ -277,6 +277,17 @@ impl Client {
         }
     }
 
+    /// Keeps connections for the next fetch.
+    fn keep(&self, used: Vec<OriginConnections>) {
+        for pooled in used.iter().flat_map(|used| &used.pooled_connections) {
+            pooled.forget_closed();
+        }
+        let mut spare = self.spare();
+        spare.extend(used);
+        let excess = spare.len().saturating_sub(MAX_POOLS);
+        spare.drain(..excess);
+    }
+
     fn spare(&self) -> MutexGuard<'_, Vec<OriginConnections>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -104,7 +104,8 @@ impl Panels {
             windows.push(("sum".to_owned(), sum));
         }
         for (kind, series) in &mut kinds {
-            if series.len() > MOST_LINES {
+            let lines = series.iter().filter(|(name, _)| name != "sum");
+            if lines.count() > MOST_LINES {
                 *series = vec![together(kind, std::mem::take(series))];
             }
         }

@@ -90,17 +90,16 @@ fn most_frequent_reason(cells: &[&CellResult]) -> String {
 }
 
 impl Results {
-    /// A note on the intervals if the repeats are so few that they are too narrow.
+    /// A note on the intervals if the repeats are so few that they are approximate.
     pub fn caution(&self) -> Option<String> {
         (self.repeats < MIN_REPEATS)
             .then(|| format!("Fewer than {MIN_REPEATS} repeats: the intervals are approximate."))
     }
 
-    /// Returns an error for the first variant without a valid run, or without a value of the main metric, at any point, or else for the points at which a variant has
-    /// none.
+    /// Checks that runs count.
     ///
     /// # Errors
-    /// There is one.
+    /// A variant has no run that counts, or no value of the main metric, at all points; or no run that counts at some of them.
     pub fn require_runs(&self) -> Result<(), RunFailure> {
         let mut variants = BTreeMap::<&str, Vec<&CellResult>>::new();
         for cell in &self.cells {

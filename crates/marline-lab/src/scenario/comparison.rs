@@ -1,5 +1,6 @@
 //! Variants to compare.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -33,10 +34,11 @@ pub struct Comparison {
 impl Comparison {
     /// Whether one of `others` is of the same values, with the same published ones.
     pub(super) fn is_among(&self, others: &[Self]) -> bool {
+        let own: HashSet<_> = self.points.iter().collect();
         others.iter().any(|other| {
             (&self.a, &self.b, &self.metric) == (&other.a, &other.b, &other.metric)
                 && (self.statistic, &self.source) == (other.statistic, &other.source)
-                && self.points.iter().any(|point| other.points.contains(point))
+                && other.points.iter().any(|point| own.contains(point))
         })
     }
 }

@@ -436,13 +436,14 @@ fn assemble(source: Source, outline: Outline, cells: Vec<Cell>) -> Result<Experi
     let points = Points::new(points, &sets);
     let mut comparisons = Vec::new();
     for entry in &head.comparisons {
-        let expanded = comparison::expand(entry, directory, &points)?;
-        if let Some(twice) = expanded.iter().find(|one| one.is_among(&comparisons)) {
-            let Comparison { a, b, .. } = twice;
-            let text = format!("{a} and {b} are compared at one point twice; leave one out");
-            return Err(Problem::new(&entry.place, text));
+        for one in comparison::expand(entry, directory, &points)? {
+            if one.is_among(&comparisons) {
+                let Comparison { a, b, .. } = one;
+                let text = format!("{a} and {b} are compared at one point twice; leave one out");
+                return Err(Problem::new(&entry.place, text));
+            }
+            comparisons.push(one);
         }
-        comparisons.extend(expanded);
     }
     let mut published = Vec::new();
     for entry in head.published {

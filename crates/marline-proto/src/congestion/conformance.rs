@@ -68,6 +68,12 @@ impl Path {
             ..ControllerConfig::new(MTU)
         });
         assert!(!controller.name().is_empty(), "a controller has a name");
+        let window = controller.window();
+        assert!(
+            window >= 2 * MTU,
+            "the window of a new controller is {window} bytes; it is at least two datagrams, {} bytes",
+            2 * MTU
+        );
         Self {
             controller,
             now: Instant::EPOCH + RTT,

@@ -33,6 +33,9 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// Destinations of a tunnel: each has two routes, in the file of changes as well.
+const MAX_DESTINATIONS: usize = 4096;
+
 /// The settings of a client's tunnel.
 #[derive(Clone, Debug)]
 pub struct UpConfig {
@@ -143,6 +146,11 @@ pub enum UpError {
         /// The reason.
         cause: io::Error,
     },
+    /// The server carries, or the user selects, too many.
+    #[error(
+        "there are {0} destinations, and at most {MAX_DESTINATIONS} are possible; name larger networks, at the server or with --split"
+    )]
+    TooManyRoutes(usize),
     /// The routes are not changed.
     #[error(transparent)]
     Restore(#[from] RestoreError),
@@ -491,6 +499,15 @@ impl Host {
             device: self.tun.name().to_owned(),
             cause,
         };
+        let mut of_programs = match self.split.programs.is_empty() {
+            true => Vec::new(),
+            false => carried(session.ranges()),
+        };
+        of_programs.retain(|to| is_usable(&to));
+        let most = destinations.len().max(of_programs.len());
+        if most > MAX_DESTINATIONS {
+            return Err(UpError::TooManyRoutes(most));
+        }
         let mut routing = Routing::open().map_err(failed)?;
         routing.set_up(index, session.mtu()).map_err(failed)?;
         for old in self.addresses.iter().filter(|old| !wanted.contains(old)) {
@@ -514,9 +531,10 @@ impl Host {
         resolvers.retain(|resolver| families.contains(&Family::of(*resolver)));
         let mut plan = Plan::new(session.server(), index, &families, &destinations);
         if !self.split.programs.is_empty() {
-            let mut carried = carried(session.ranges());
-            carried.retain(|to| is_usable(&to));
-            plan = plan.with_programs(session.server(), index, &families, &carried);
+            let mut confined = Family::ALL.to_vec();
+            confined.retain(|family| is_usable(&&family.all()));
+            let server = session.server();
+            plan = plan.with_programs(server, index, &families, &of_programs, &confined);
         }
         if !resolvers.is_empty() {
             plan = plan.with_all_queries();

@@ -17,6 +17,9 @@ pub(crate) const VIRTIO_HEADER: usize = 10;
 /// The largest packet of IP.
 pub(crate) const MAX_PACKET: usize = 65_535;
 
+/// A burst of IPv6 may have so many bytes more, as its length does not count the header.
+const IPV6_HEADER: usize = 40;
+
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the field of the checksum has that of the pseudo-header alone.
 const NEEDS_CHECKSUM: u8 = 1;
 
@@ -93,7 +96,7 @@ pub(crate) struct NoPacket(usize);
 impl Default for Burst {
     fn default() -> Self {
         Self {
-            buffer: vec![0; VIRTIO_HEADER + MAX_PACKET],
+            buffer: vec![0; VIRTIO_HEADER + IPV6_HEADER + MAX_PACKET],
             length: 0,
             virtio: Virtio::default(),
         }
