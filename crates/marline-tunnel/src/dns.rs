@@ -12,6 +12,7 @@ use std::process::Command;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::names::{Name, forwarder};
 use crate::packet::is_routable;
 
 /// The field by which a server announces resolvers: addresses with commas between.
@@ -25,6 +26,9 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The directory of systemd-resolved, which has the file that [`RESOLV_CONF`] then links to.
 const RESOLVED: &str = "/run/systemd/resolve";
+
+/// Its file of the resolvers of networks.
+const RESOLVED_CONF: &str = "/run/systemd/resolve/resolv.conf";
 
 /// Bytes of a file of resolvers.
 const MAX_FILE: u64 = 64 * 1024;
@@ -90,6 +94,8 @@ pub(crate) fn announced(fields: &HeaderMap) -> Vec<IpAddr> {
 #[derive(Debug)]
 pub struct Dns {
     device: String,
+    /// The names that they are asked for, with all below; none for all.
+    names: Vec<Name>,
     way: Way,
     resolvers: Vec<IpAddr>,
 }
@@ -101,19 +107,19 @@ enum Way {
 }
 
 impl Dns {
-    /// Has this host use `resolvers` while the tunnel of `device` is up.
+    /// Has this host use `resolvers` while the tunnel of `device` is up, for all names, or for `names` and those below them where
+    /// systemd-resolved tells them apart.
     ///
     /// # Errors
     /// See [`DnsError`]. Nothing has changed then.
-    pub fn set(device: &str, resolvers: &[IpAddr]) -> Result<Self, DnsError> {
-        let is_resolved =
-            fs::canonicalize(RESOLV_CONF).is_ok_and(|file| file.starts_with(RESOLVED));
-        let way = match is_resolved {
+    pub fn set(device: &str, resolvers: &[IpAddr], names: &[Name]) -> Result<Self, DnsError> {
+        let way = match is_resolved() {
             true => Way::Resolved,
             false => Way::File(Files::of(device)),
         };
         let mut dns = Self {
             device: device.to_owned(),
+            names: names.to_vec(),
             way,
             resolvers: Vec::new(),
         };
@@ -140,9 +146,15 @@ impl Dns {
                     ]
                     .concat(),
                 )?;
-                // Of all names.
-                resolvectl(&["domain", device, "~."])?;
-                resolvectl(&["default-route", device, "yes"])?;
+                let names = self.names.iter().map(|name| format!("~{name}"));
+                let names: Vec<_> = names.collect();
+                let names = names.iter().map(String::as_str);
+                let (names, is_default) = match self.names.is_empty() {
+                    true => (vec!["~."], "yes"),
+                    false => (names.collect(), "no"),
+                };
+                resolvectl(&[&["domain", device], &names[..]].concat())?;
+                resolvectl(&["default-route", device, is_default])?;
             }
             Way::File(files) => files.replace(&self.device, resolvers)?,
         }
@@ -153,6 +165,27 @@ impl Dns {
     /// The resolvers that were set.
     pub fn resolvers(&self) -> &[IpAddr] {
         &self.resolvers
+    }
+
+    /// The resolvers that this host has used before the tunnel of `device`, which may be up.
+    pub(crate) fn of_before(device: &str) -> Vec<IpAddr> {
+        let file = match is_resolved() {
+            true => PathBuf::from(RESOLVED_CONF),
+            false => {
+                let Files { current, before } = Files::of(device);
+                if exists(&before) { before } else { current }
+            }
+        };
+        let text = read(&file).ok().flatten().unwrap_or_default();
+        let words = text.lines().map(str::split_whitespace);
+        let resolver = |mut words: std::str::SplitWhitespace<'_>| match words.next() {
+            Some("nameserver") => words.next()?.parse().ok(),
+            _ => None,
+        };
+        let mut found: Vec<IpAddr> = words.filter_map(resolver).collect();
+        found.retain(|resolver| *resolver != forwarder::ADDRESS);
+        found.truncate(MAX_RESOLVERS);
+        found
     }
 
     /// Puts back what a killed client has left for this device; returns whether there was something.
@@ -172,6 +205,10 @@ impl Drop for Dns {
             Way::File(files) => drop(files.put_back(&self.device)),
         }
     }
+}
+
+fn is_resolved() -> bool {
+    fs::canonicalize(RESOLV_CONF).is_ok_and(|file| file.starts_with(RESOLVED))
 }
 
 fn resolvectl(arguments: &[&str]) -> Result<(), DnsError> {

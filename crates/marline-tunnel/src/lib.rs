@@ -16,7 +16,7 @@
 //! | [`udp`] | sockets of UDP at the server: CONNECT-UDP |
 //! | `server`, `client` | the two ends |
 //! | `mode`, `networks`, `caps` | the use of several networks, those that lead to the server, their caps |
-//! | `selection`, `programs` | the packets of a host that go into a tunnel, those of some programs |
+//! | `selection`, `programs`, `names` | the packets of a host that go into a tunnel, those of some programs, and to some names |
 //! | `device`, `routing`, `dns`, `restore`, `gateway`, `nat` | the configuration of a host with Linux, and how it is put back |
 //!
 //! Everything that a peer can make an end store has a limit: capsules by their types, packets by the queue, addresses by the
@@ -45,6 +45,8 @@ pub mod icmp;
 mod link;
 #[cfg(target_os = "linux")]
 mod mode;
+#[cfg(target_os = "linux")]
+pub mod names;
 #[cfg(target_os = "linux")]
 pub mod nat;
 #[cfg(target_os = "linux")]

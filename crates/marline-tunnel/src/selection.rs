@@ -6,6 +6,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use marline_http::Network;
 
+use crate::names::Name;
 use crate::programs::ProgramChoice;
 
 /// The word for the programs of `marline tunnel run`.
@@ -23,6 +24,8 @@ pub enum Selected {
     Programs,
     /// Those of programs of this control group, a path in their hierarchy.
     Group(PathBuf),
+    /// Packets to addresses of this name, and of those below it.
+    Name(Name),
 }
 
 /// Text that selects nothing.
@@ -33,8 +36,8 @@ pub enum InvalidSelected {
     Group,
     /// It is nothing of that kind.
     #[error(
-        "write an address or a network, as 10.0.0.0/8, {PROGRAMS} for those of `marline tunnel run`, or a control group, as \
-         {GROUP}/media.slice"
+        "write an address or a network, as 10.0.0.0/8, a name, as example.org, {PROGRAMS} for those of `marline tunnel run`, or a \
+         control group, as {GROUP}/media.slice"
     )]
     Other,
 }
@@ -56,27 +59,35 @@ impl FromStr for Selected {
                 false => Err(InvalidSelected::Group),
             };
         }
-        let network: Network = text.parse().map_err(|_| InvalidSelected::Other)?;
-        let network = network.to_string().parse();
-        network
-            .map(Self::Network)
-            .map_err(|_| InvalidSelected::Other)
+        let network = text.parse().ok();
+        let network = network.and_then(|network: Network| network.to_string().parse().ok());
+        if let Some(network) = network {
+            return Ok(Self::Network(network));
+        }
+        // Neither an address with a mistake nor a word.
+        let is_name = text.contains('.') && !text.ends_with(|c: char| c.is_ascii_digit());
+        match text.parse() {
+            Ok(name) if is_name => Ok(Self::Name(name)),
+            _ => Err(InvalidSelected::Other),
+        }
     }
 }
 
-/// The destinations and programs whose packets go into a tunnel; all packets that the server carries if there are none.
+/// The destinations, programs and names whose packets go into a tunnel; all packets that the server carries if there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Destinations.
     pub networks: Vec<IpNet>,
     /// Programs.
     pub programs: ProgramChoice,
+    /// Names, those below which are meant as well.
+    pub names: Vec<Name>,
 }
 
 impl Selection {
-    /// Whether it has neither.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.networks.is_empty() && self.programs.is_empty()
+        self.networks.is_empty() && self.programs.is_empty() && self.names.is_empty()
     }
 }
 
@@ -88,6 +99,7 @@ impl FromIterator<Selected> for Selection {
                 Selected::Network(network) => selection.networks.push(network),
                 Selected::Programs => selection.programs.run = true,
                 Selected::Group(group) => selection.programs.groups.push(group),
+                Selected::Name(name) => selection.names.push(name),
             }
         }
         selection
@@ -99,12 +111,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_and_programs_are_selected() {
-        let texts = ["10.0.0.0/8", "programs", "cgroup:/media.slice", "fd00::1"];
+    fn networks_programs_and_names_are_selected() {
+        let texts = [
+            "10.0.0.0/8",
+            "programs",
+            "cgroup:/media.slice",
+            "fd00::1",
+            "Example.org",
+            "corp.",
+        ];
         let selection: Selection = texts.iter().map(|text| text.parse().unwrap()).collect();
         let networks: Vec<_> = selection.networks.iter().map(IpNet::to_string).collect();
         assert_eq!(networks, ["10.0.0.0/8", "fd00::1/128"]);
         assert!(selection.programs.run);
+        let names: Vec<_> = selection.names.iter().map(Name::to_string).collect();
+        assert_eq!(names, ["example.org", "corp"]);
         assert_eq!(selection.programs.groups, [Path::new("/media.slice")]);
     }
 
@@ -123,7 +144,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "10.0.0.0/33", "program"] {
+        for text in ["", "10.0.0.0/33", "10.0.0.300", "program", "a..b"] {
             assert_eq!(
                 text.parse::<Selected>(),
                 Err(InvalidSelected::Other),

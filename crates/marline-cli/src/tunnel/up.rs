@@ -10,6 +10,7 @@ use marline_tunnel::client::{Cap, DnsChoice, Mode, Report, Selected, UpConfig, U
 use marline_tunnel::counters::{Counters, Dropped};
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::ipnet::IpNet;
+use marline_tunnel::names::Name;
 use marline_tunnel::programs::ProgramChoice;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -40,10 +41,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Send only packets to these addresses, or of these programs; repeatable
+    /// Send only packets to these addresses or names, or of these programs; repeatable
     ///
-    /// programs are those that `marline tunnel run` starts; cgroup:/PATH are those of a control group (version 2).
-    #[arg(long, value_name = "ADDR/LENGTH|programs|cgroup:PATH")]
+    /// programs are those that `marline tunnel run` starts, cgroup:/PATH those of a control group.
+    #[arg(long, value_name = "ADDR/LENGTH|NAME|programs|cgroup:PATH")]
     split: Vec<Selected>,
 
     /// How several networks are used [default: fast]
@@ -125,6 +126,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     // Each connection that is split has a socket.
     raise_open_file_limit();
     let config = config(&arguments)?;
+    if !config.split.names.is_empty() && config.dns == DnsChoice::Unchanged {
+        return Err(Failure::Usage(
+            "--split by name needs the queries for names, which --dns none leaves as they are; leave that out"
+                .to_owned(),
+        ));
+    }
     let counters = Arc::<Counters>::default();
     let listening = |kind| {
         signal(kind).map_err(|error| Failure::Failed(format!("cannot receive signals: {error}")))
@@ -203,8 +210,9 @@ fn list(nets: &[IpNet]) -> String {
 }
 
 /// What goes through the tunnel.
-fn selected(destinations: &[IpNet], programs: &ProgramChoice) -> String {
+fn selected(destinations: &[IpNet], programs: &ProgramChoice, names: &[Name]) -> String {
     let mut texts: Vec<_> = destinations.iter().map(ToString::to_string).collect();
+    texts.extend(names.iter().map(ToString::to_string));
     if programs.run {
         texts.push("programs of `marline tunnel run`".to_owned());
     }
@@ -219,6 +227,7 @@ fn report(report: &Report<'_>) {
             addresses,
             destinations,
             programs,
+            names,
             mtu,
             splits_tcp,
             resolvers,
@@ -229,7 +238,7 @@ fn report(report: &Report<'_>) {
                 .collect();
             print_message(&format!(
                 "the tunnel is up: {} go through it, from {}, packets of at most {mtu} bytes{}{}",
-                selected(destinations, programs),
+                selected(destinations, programs, names),
                 list(addresses),
                 if *splits_tcp { ", TCP as streams" } else { "" },
                 resolvers.concat()
@@ -333,7 +342,7 @@ mod tests {
     #[test]
     fn every_flag_is_a_key_of_the_file() {
         let value = |key: &str| match key {
-            "split" => "[\"10.0.0.0/8\", \"programs\", \"cgroup:/media.slice\"]",
+            "split" => "[\"10.0.0.0/8\", \"example.org\", \"programs\", \"cgroup:/media.slice\"]",
             "dns" => "[\"192.0.2.53\"]",
             "mode" => "\"save\"",
             "tcp" => "\"packets\"",

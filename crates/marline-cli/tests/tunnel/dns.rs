@@ -11,20 +11,20 @@ use crate::traffic::{self, serve_sources};
 use crate::{AGAIN, Setting, UP, until};
 
 /// A resolver on a network of the client itself, which the server is as well.
-const LOCAL: &str = "10.1.0.1";
+pub(crate) const LOCAL: &str = "10.1.0.1";
 
-const BEFORE: &str = "search example.org\nnameserver 10.1.0.1\n";
+pub(crate) const BEFORE: &str = "search example.org\nnameserver 10.1.0.1\n";
 
 impl Setting {
     /// A directory /etc with a file of resolvers.
-    fn etc(&self) -> PathBuf {
+    pub(crate) fn etc(&self) -> PathBuf {
         let etc = self.path("etc");
         fs::create_dir(&etc).unwrap();
         fs::write(etc.join("resolv.conf"), BEFORE).unwrap();
         etc
     }
 
-    fn start_resolving(&self, etc: &Path, device: &str, more: &[&str]) -> Program {
+    pub(crate) fn start_resolving(&self, etc: &Path, device: &str, more: &[&str]) -> Program {
         let arguments = self.up(device, "anna.token", more);
         let mut client = Program::start_with_etc(&self.network.client, etc, &arguments);
         client.wait_for(UP, 1);
@@ -46,7 +46,7 @@ impl Setting {
     }
 }
 
-fn resolv_conf(etc: &Path) -> String {
+pub(crate) fn resolv_conf(etc: &Path) -> String {
     fs::read_to_string(etc.join("resolv.conf")).unwrap()
 }
 

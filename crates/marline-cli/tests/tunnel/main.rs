@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "the programs run in real time")]
 
 mod dns;
+mod names;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
 mod network;

@@ -5,24 +5,27 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use marline::{PathPolicy, PathSource, PathStatus};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
+use super::routes::{Owner, Routes, Ways};
 use super::session::{Ended, OpenError, Session, set_transport};
 use crate::caps::{Cap, Caps, CapsError, Used};
 use crate::counters::{Counters, SplitBytes};
 use crate::device::{self, Tun};
 use crate::dns::{Dns, DnsError};
 use crate::mode::Mode;
+use crate::names::Name;
+use crate::names::forwarder::{self, Forwarder, Upstreams};
 use crate::networks::{self, Networks, is_mobile};
 use crate::programs::ProgramChoice;
-use crate::restore::{Changes, Found, RestoreError};
+use crate::restore::{Found, RestoreError};
 use crate::route::Range;
-use crate::routing::{Family, Plan, Routing};
+use crate::routing::{Family, Routing};
 use crate::selection::Selection;
 use crate::split::LocalError;
 use crate::split::client::Splitter;
@@ -86,6 +89,8 @@ pub enum Report<'a> {
         destinations: &'a [IpNet],
         /// The programs whose packets go there as well, to all destinations.
         programs: &'a ProgramChoice,
+        /// The names to whose addresses packets go there as well.
+        names: &'a [Name],
         /// The largest packet.
         mtu: u16,
         /// Whether connections of TCP are carried as streams.
@@ -154,6 +159,17 @@ pub enum UpError {
     /// The routes are not changed.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// Queries of this host cannot be answered.
+    #[error(
+        "cannot answer queries for names at {address}, for --split by name: {cause}; end what answers there, as `ss -lnp sport = 53` \
+         shows it"
+    )]
+    Names {
+        /// Where.
+        address: IpAddr,
+        /// The reason.
+        cause: io::Error,
+    },
     /// The resolvers are not changed.
     #[error(transparent)]
     Dns(#[from] DnsError),
@@ -205,6 +221,7 @@ pub async fn up(
     }
     let mut host = Host::new(&config)?;
     host.configure(&session)?;
+    let forwarder = host.forwarder.clone();
     let mut splits = Splits {
         is_wanted: config.split_tcp,
         splitter: None,
@@ -221,6 +238,7 @@ pub async fn up(
                 addresses: session.addresses(),
                 destinations: &destinations,
                 programs: &config.split.programs,
+                names: &config.split.names,
                 mtu: session.mtu(),
                 splits_tcp: splitter.is_some(),
                 resolvers: host.resolvers(),
@@ -262,6 +280,12 @@ pub async fn up(
             };
         }
     };
+    let answers = async {
+        match forwarder {
+            Some(forwarder) => forwarder.run().await,
+            None => std::future::pending().await,
+        }
+    };
     let follows = networks::follow(networks.as_ref(), server, |names| {
         report(&Report::Networks(names));
     });
@@ -272,6 +296,7 @@ pub async fn up(
     tokio::select! {
         never = stays => never,
         never = follows => match never {},
+        never = answers => match never {},
         never = counts => match never {},
     }
 }
@@ -447,12 +472,12 @@ fn open_device(name: &str, split: &Selection) -> Result<Tun, device::OpenError> 
 /// The configuration of this host.
 struct Host {
     tun: Arc<Tun>,
-    /// The server, as the user has written it.
-    server: String,
     choice: DnsChoice,
     split: Selection,
     addresses: Vec<IpNet>,
-    changes: Option<Changes>,
+    routes: Arc<Mutex<Routes>>,
+    /// Answers queries, if names are selected.
+    forwarder: Option<Arc<Forwarder>>,
     dns: Option<Dns>,
     has_v6: bool,
     /// Whether somebody has removed the device.
@@ -464,15 +489,20 @@ impl Host {
         let device = &config.device;
         let tun = open_device(device, &config.split)?;
         Dns::put_back(device)?;
+        let owner = Owner {
+            device: device.clone(),
+            host: config.host.clone(),
+            programs: config.split.programs.clone(),
+        };
         Ok(Self {
-            server: config.host.clone(),
             choice: config.dns.clone(),
             split: config.split.clone(),
             dns: None,
             has_v6: fs::exists(v6_setting(device, "disable_ipv6")).unwrap_or(false),
             tun: Arc::new(tun),
             addresses: Vec::new(),
-            changes: None,
+            routes: Arc::new(Mutex::new(Routes::new(owner))),
+            forwarder: None,
             is_gone: false,
         })
     }
@@ -522,39 +552,64 @@ impl Host {
         self.addresses = wanted;
         let is_all = Family::ALL.map(Family::all);
         let is_all = destinations.iter().any(|to| is_all.contains(to));
+        let has_names = !self.split.names.is_empty();
         let resolvers = match &self.choice {
-            DnsChoice::Announced if is_all => session.resolvers(),
+            DnsChoice::Announced if is_all || has_names => session.resolvers(),
             DnsChoice::Addresses(addresses) => addresses,
             _ => &[],
         };
         let mut resolvers = resolvers.to_vec();
         resolvers.retain(|resolver| families.contains(&Family::of(*resolver)));
-        let mut plan = Plan::new(session.server(), index, &families, &destinations);
-        if !self.split.programs.is_empty() {
-            let mut confined = Family::ALL.to_vec();
-            confined.retain(|family| is_usable(&&family.all()));
-            let server = session.server();
-            plan = plan.with_programs(server, index, &families, &of_programs, &confined);
+        if has_names {
+            destinations.extend(resolvers.iter().copied().map(IpNet::from));
         }
-        if !resolvers.is_empty() {
-            plan = plan.with_all_queries();
-        }
-        match &mut self.changes {
-            Some(changes) => changes.replace(plan)?,
-            none => {
-                let programs = &self.split.programs;
-                *none = Some(Changes::make(
-                    self.tun.name(),
-                    &self.server,
-                    plan,
-                    programs,
-                )?);
-            }
+        let mut confined = Family::ALL.to_vec();
+        confined.retain(|family| self.has_v6 || *family == Family::V4);
+        let ways = Ways {
+            server: session.server(),
+            device: index,
+            families,
+            destinations,
+            of_programs,
+            confined,
+            has_queries: !resolvers.is_empty(),
+        };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.set(ways)?;
+        drop(routes);
+        if has_names {
+            self.forward(&mut routing, &resolvers)?;
+            resolvers = vec![forwarder::ADDRESS.into()];
         }
         match &mut self.dns {
             Some(dns) if !resolvers.is_empty() => dns.replace(&resolvers)?,
-            none if !resolvers.is_empty() => *none = Some(Dns::set(self.tun.name(), &resolvers)?),
+            none if !resolvers.is_empty() => {
+                *none = Some(Dns::set(self.tun.name(), &resolvers, &self.split.names)?);
+            }
             dns => *dns = None,
+        }
+        Ok(())
+    }
+
+    /// Has queries answered on this host, those about selected names by these resolvers.
+    fn forward(&mut self, routing: &mut Routing, resolvers: &[IpAddr]) -> Result<(), UpError> {
+        let address: IpAddr = forwarder::ADDRESS.into();
+        let failed = |cause| UpError::Names { address, cause };
+        match routing.add_address(self.tun.index(), address.into()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            added => added.map_err(failed)?,
+        }
+        if self.forwarder.is_none() {
+            let opened = Forwarder::open(&self.split.names, &self.routes);
+            self.forwarder = Some(opened.map_err(failed)?);
+        }
+        let others = Dns::of_before(self.tun.name());
+        let selected = match resolvers.is_empty() {
+            true => others.clone(),
+            false => resolvers.to_vec(),
+        };
+        if let Some(forwarder) = &self.forwarder {
+            forwarder.set(Upstreams { selected, others });
         }
         Ok(())
     }
