@@ -5,14 +5,15 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::names::{Name, forwarder};
+use crate::names::Name;
+use crate::names::forwarder::{self, PORT};
 use crate::packet::is_routable;
 
 /// The field by which a server announces resolvers: addresses with commas between.
@@ -26,6 +27,9 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The directory of systemd-resolved, which has the file that [`RESOLV_CONF`] then links to.
 const RESOLVED: &str = "/run/systemd/resolve";
+
+/// Its file that names systemd-resolved itself.
+const STUB: &str = "stub-resolv.conf";
 
 /// Its file of the resolvers of networks.
 const RESOLVED_CONF: &str = "/run/systemd/resolve/resolv.conf";
@@ -113,7 +117,7 @@ impl Dns {
     /// # Errors
     /// See [`DnsError`]. Nothing has changed then.
     pub fn set(device: &str, resolvers: &[IpAddr], names: &[Name]) -> Result<Self, DnsError> {
-        let way = match is_resolved() {
+        let way = match is_resolved(!names.is_empty()) {
             true => Way::Resolved,
             false => Way::File(Files::of(device)),
         };
@@ -168,24 +172,16 @@ impl Dns {
     }
 
     /// The resolvers that this host has used before the tunnel of `device`, which may be up.
-    pub(crate) fn of_before(device: &str) -> Vec<IpAddr> {
-        let file = match is_resolved() {
+    /// Those of this host itself without any, as of `resolv.conf(5)`.
+    pub(crate) fn of_before(device: &str) -> Vec<SocketAddr> {
+        let file = match is_resolved(true) {
             true => PathBuf::from(RESOLVED_CONF),
             false => {
                 let Files { current, before } = Files::of(device);
                 if exists(&before) { before } else { current }
             }
         };
-        let text = read(&file).ok().flatten().unwrap_or_default();
-        let words = text.lines().map(str::split_whitespace);
-        let resolver = |mut words: std::str::SplitWhitespace<'_>| match words.next() {
-            Some("nameserver") => words.next()?.parse().ok(),
-            _ => None,
-        };
-        let mut found: Vec<IpAddr> = words.filter_map(resolver).collect();
-        found.retain(|resolver| *resolver != forwarder::ADDRESS);
-        found.truncate(MAX_RESOLVERS);
-        found
+        listed(&read(&file).ok().flatten().unwrap_or_default())
     }
 
     /// Puts back what a killed client has left for this device; returns whether there was something.
@@ -207,8 +203,39 @@ impl Drop for Dns {
     }
 }
 
-fn is_resolved() -> bool {
-    fs::canonicalize(RESOLV_CONF).is_ok_and(|file| file.starts_with(RESOLVED))
+/// Whether programs use systemd-resolved; with `names`, only if they ask no resolver but it.
+fn is_resolved(names: bool) -> bool {
+    let file = fs::canonicalize(RESOLV_CONF);
+    file.is_ok_and(|file| file.starts_with(RESOLVED) && (!names || file.ends_with(STUB)))
+}
+
+/// The resolvers that a file lists, but for ours.
+fn listed(text: &str) -> Vec<SocketAddr> {
+    let words = text.lines().map(str::split_whitespace);
+    let resolver = |mut words: std::str::SplitWhitespace<'_>| match words.next() {
+        Some("nameserver") => socket_address(words.next()?),
+        _ => None,
+    };
+    let mut found: Vec<_> = words.filter_map(resolver).collect();
+    found.retain(|resolver| resolver.ip().to_canonical() != forwarder::ADDRESS);
+    found.truncate(MAX_RESOLVERS);
+    match found.is_empty() {
+        true => vec![(Ipv4Addr::LOCALHOST, PORT).into()],
+        false => found,
+    }
+}
+
+/// The address of a resolver, with its zone (RFC 4007) if it is of one link.
+fn socket_address(text: &str) -> Option<SocketAddr> {
+    let Some((address, zone)) = text.split_once('%') else {
+        return Some((text.parse::<IpAddr>().ok()?, PORT).into());
+    };
+    let number = || {
+        let file = Path::new("/sys/class/net").join(zone).join("ifindex");
+        fs::read_to_string(file).ok()?.trim().parse().ok()
+    };
+    let zone = zone.parse().ok().or_else(number)?;
+    Some(SocketAddrV6::new(address.parse().ok()?, PORT, 0, zone).into())
 }
 
 fn resolvectl(arguments: &[&str]) -> Result<(), DnsError> {
@@ -429,6 +456,23 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text, "nameserver 198.51.100.1\n");
         assert!(!exists(&files.before));
+    }
+
+    #[test]
+    fn the_resolvers_of_before_are_those_of_the_file_or_of_the_host_itself() {
+        let texts = |text: &str| -> Vec<_> {
+            let listed = listed(text);
+            listed.iter().map(ToString::to_string).collect()
+        };
+        let text = "search a\nnameserver ::ffff:169.254.77.53\nnameserver fe80::1%lo\nnameserver 192.0.2.1\n";
+        assert_eq!(texts(text), ["[fe80::1%1]:53", "192.0.2.1:53"]);
+        for none in [
+            "",
+            "nameserver 169.254.77.53\n",
+            "nameserver fe80::1%none\n",
+        ] {
+            assert_eq!(texts(none), ["127.0.0.1:53"], "{none}");
+        }
     }
 
     #[test]

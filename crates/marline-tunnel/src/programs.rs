@@ -143,7 +143,7 @@ impl Programs {
         let own = choice.run.then(|| hierarchy.join(&name));
         // First, as `marline tunnel run` may start programs as soon as it is there.
         directories.splice(..0, own.clone());
-        let mounted = match is_for_pins(PINS) {
+        let mounted = match is_for_pins(Path::new(PINS)) {
             true => None,
             false => Some(Path::new(DIRECTORY).join(format!("pins-{namespace}-{device}"))),
         };
@@ -182,18 +182,24 @@ impl Programs {
         }
         if let Some(pins) = &self.mounted {
             let kind = Some("bpf");
-            let mounted = make_directory(pins)
-                .and_then(|()| Ok(mount(kind, pins, kind, MsFlags::empty(), None::<&str>)?));
-            on(pins, mounted)?;
+            on(pins, make_directory(pins))?;
+            if !is_for_pins(pins) {
+                let mounted = mount(kind, pins, kind, MsFlags::empty(), None::<&str>);
+                on(pins, mounted.map_err(io::Error::from))?;
+            }
         }
         for Group { directory, pin } in &self.groups {
             let group = on(directory, File::open(directory))?;
-            // That of a client whose file is gone.
-            let _ = fs::remove_file(pin);
-            attach(&group, pin).map_err(|reason| ProgramsError::Kernel {
+            // That of a killed client stays until this one is there; its group may be another by the same name.
+            let mut new = pin.as_os_str().to_owned();
+            new.push("-new");
+            let new = PathBuf::from(new);
+            let _ = fs::remove_file(&new);
+            attach(&group, &new).map_err(|reason| ProgramsError::Kernel {
                 group: directory.clone(),
                 reason,
             })?;
+            on(pin, fs::rename(&new, pin))?;
         }
         Ok(())
     }
@@ -236,7 +242,7 @@ fn hierarchy() -> Option<PathBuf> {
 }
 
 /// Whether a directory is that of a file system of pins.
-fn is_for_pins(directory: &str) -> bool {
+fn is_for_pins(directory: &Path) -> bool {
     statfs(directory).is_ok_and(|found| found.f_type as u64 == BPF_FS)
 }
 

@@ -5,16 +5,26 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::programs::{ProgramChoice, Programs, ProgramsError};
-use crate::routing::{MAIN, Plan, Routing, Rule};
+use crate::routing::{Plan, Routing};
 
 /// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
 const DIRECTORY: &str = "/run/marline";
 
 /// Bytes of such a file; each of at most some 16,000 routes takes 80.
 const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The server of a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// As the user has written it.
+    pub host: &'a str,
+    /// Its address.
+    pub address: IpAddr,
+}
 
 /// The rules and routes of a client's tunnel. Dropped, they are removed.
 #[derive(Debug)]
@@ -33,6 +43,9 @@ struct Saved {
     /// The server, as the user has written it.
     #[serde(default)]
     host: String,
+    /// Its address.
+    #[serde(default)]
+    server: Option<IpAddr>,
     plan: Plan,
     #[serde(default)]
     programs: Programs,
@@ -101,14 +114,14 @@ pub(crate) fn is_tunnel(device: &str) -> bool {
 }
 
 impl Changes {
-    /// Makes the changes of `plan` for the tunnel of `device` to `host`, and marks the packets of `programs`. What a killed client
+    /// Makes the changes of `plan` for the tunnel of `device` to `server`, and marks the packets of `programs`. What a killed client
     /// has left for this device is replaced, without a moment in which packets of the same programs pass beside the tunnel.
     ///
     /// # Errors
-    /// See [`RestoreError`]. Nothing is left.
+    /// See [`RestoreError`]. Nothing is left but what a killed client has left.
     pub fn make(
         device: &str,
-        host: &str,
+        server: Server<'_>,
         plan: Plan,
         programs: &ProgramChoice,
     ) -> Result<Self, RestoreError> {
@@ -120,17 +133,15 @@ impl Changes {
             device: device.to_owned(),
             process,
             began: began(process).unwrap_or(0),
-            host: host.to_owned(),
+            host: server.host.to_owned(),
+            server: Some(server.address),
             plan,
             programs,
         };
-        if let Some(Found { saved: left, .. }) = &left
-            && left.programs == saved.programs
-            && saved.programs.are_marked()
-        {
-            return Self::instead_of(&left.plan, file, saved);
-        }
         if let Some(left) = left {
+            if left.saved.programs == saved.programs {
+                return Self::instead_of(&left.saved, file, saved);
+            }
             left.remove()?;
         }
         // Before the changes: whatever happens, they are known.
@@ -146,29 +157,29 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Makes the changes of `saved` instead of those of `left`, whose device is gone.
-    fn instead_of(left: &Plan, file: PathBuf, saved: Saved) -> Result<Self, RestoreError> {
-        let mut left = left.clone();
-        // The kernel has removed them with the device.
-        left.routes.retain(|route| route.device.is_none());
-        let Saved { plan, .. } = saved.clone();
-        let mut changes = Self {
-            file,
-            saved: Saved {
-                plan: left,
-                ..saved
-            },
-        };
-        write(&changes.file, &changes.saved)?;
-        changes.replace(plan)?;
-        Ok(changes)
+    /// Makes the changes of `saved` instead of those of `left`, which are as far there as nobody has removed them.
+    fn instead_of(left: &Saved, file: PathBuf, saved: Saved) -> Result<Self, RestoreError> {
+        let mut both = saved.clone();
+        both.plan = left.plan.with(&saved.plan.without(&left.plan));
+        write(&file, &both)?;
+        let mut routing = Routing::open().map_err(RestoreError::Routes)?;
+        if let Err(error) = routing.apply_over(&saved.plan, &left.plan) {
+            write(&file, left)?;
+            return Err(refused(error));
+        }
+        saved.programs.mark()?;
+        let old = left.plan.without(&saved.plan);
+        routing.remove(&old).map_err(RestoreError::Routes)?;
+        write(&file, &saved)?;
+        Ok(Self { file, saved })
     }
 
     /// Replaces the rules and routes. Those of before are removed last: meanwhile, nothing passes beside the tunnel.
     ///
     /// # Errors
     /// See [`RestoreError`]. Those of before stay.
-    pub fn replace(&mut self, plan: Plan) -> Result<(), RestoreError> {
+    pub fn replace(&mut self, server: IpAddr, plan: Plan) -> Result<(), RestoreError> {
+        self.saved.server = Some(server);
         let (added, removed) = (
             plan.without(&self.saved.plan),
             self.saved.plan.without(&plan),
@@ -239,10 +250,14 @@ impl Found {
 
     /// The address of `host`, if that is its server: while its rules are there, no name resolves.
     pub fn server(&self, host: &str) -> Option<IpAddr> {
-        let of_server = |rule: &&Rule| rule.table == MAIN && rule.to.is_some();
-        let rule = self.saved.plan.rules.iter().find(of_server);
-        let to = rule.and_then(|rule| rule.to);
-        to.filter(|_| self.saved.host == host).map(|to| to.addr())
+        self.saved.server.filter(|_| self.saved.host == host)
+    }
+
+    /// The addresses that packets to the tunnel have, one by one.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let own = self.saved.plan.routes.iter().map(|route| route.to);
+        own.filter(|to| *to == IpNet::from(to.addr()))
+            .map(|to| to.addr())
     }
 
     /// The control group of `marline tunnel run`, if it has one.
@@ -310,6 +325,7 @@ mod tests {
             process: std::process::id(),
             began: began(std::process::id()).unwrap(),
             host: String::new(),
+            server: None,
             plan: Plan::default(),
             programs: Programs::default(),
         };

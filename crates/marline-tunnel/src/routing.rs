@@ -342,8 +342,16 @@ impl Routing {
     /// # Errors
     /// That of the kernel; [`io::ErrorKind::AlreadyExists`] if one is there.
     pub fn apply(&mut self, plan: &Plan) -> io::Result<()> {
+        self.apply_over(plan, &Plan::default())
+    }
+
+    /// The same where rules and routes of `left` may be there.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub(crate) fn apply_over(&mut self, plan: &Plan, left: &Plan) -> io::Result<()> {
         let mut added = Plan::default();
-        let applied = self.add_all(plan, &mut added);
+        let applied = self.add_all(plan, left, &mut added);
         if applied.is_err() {
             // Those of others stay.
             let _ = self.remove(&added);
@@ -351,15 +359,26 @@ impl Routing {
         applied
     }
 
-    fn add_all(&mut self, plan: &Plan, added: &mut Plan) -> io::Result<()> {
+    fn add_all(&mut self, plan: &Plan, left: &Plan, added: &mut Plan) -> io::Result<()> {
         let flags = NLM_F_CREATE | NLM_F_EXCL;
+        let is_there = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
         for route in &plan.routes {
-            self.ask(flags, RouteNetlinkMessage::NewRoute(route_message(route)))?;
-            added.routes.push(*route);
+            match self.ask(flags, RouteNetlinkMessage::NewRoute(route_message(route))) {
+                Err(error) if is_there(&error) && left.routes.contains(route) => {}
+                made => {
+                    made?;
+                    added.routes.push(*route);
+                }
+            }
         }
         for rule in &plan.rules {
-            self.ask(flags, RouteNetlinkMessage::NewRule(rule_message(rule)))?;
-            added.rules.push(*rule);
+            match self.ask(flags, RouteNetlinkMessage::NewRule(rule_message(rule))) {
+                Err(error) if is_there(&error) && left.rules.contains(rule) => {}
+                made => {
+                    made?;
+                    added.rules.push(*rule);
+                }
+            }
         }
         Ok(())
     }

@@ -158,7 +158,7 @@ fn cells(results: &Results, metric: &str, known: &Known) -> Vec<Vec<String>> {
                 longer => format!("{}, {longer} longer", summary.n),
             },
             number(summary.median),
-            interval(cell.deterministic, summary.ci95, units::number),
+            interval(cell.deterministic, summary.sure_interval(), units::number),
         ];
         row.extend(has_means.then(|| number(summary.mean)));
         row.push(number(summary.p95));
@@ -195,7 +195,7 @@ fn comparisons(results: &Results, known: &Known) -> Vec<Vec<String>> {
         let percent = |value: f64| format!("{value:.1} %");
         let mut row = vec![
             one.improvement_percent.map_or(String::new(), percent),
-            interval(one.deterministic, one.ci95, |percent| {
+            interval(one.deterministic, one.sure_interval(), |percent| {
                 format!("{percent:.1}")
             }),
         ];

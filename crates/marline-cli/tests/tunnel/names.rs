@@ -169,7 +169,13 @@ fn packets_to_selected_names_alone_go_through_the_tunnel() {
     client.ended();
     let route = |address| ip(client_host, &format!("route get {address}"));
     assert!(route(HOST[0]).is_err());
+    assert!(route(RESOLVER).is_err());
     assert!(route(OTHERS[0]).unwrap().contains("dev path0"));
+    // The next start knows the addresses that programs use.
+    let mut client = setting.start_resolving(&etc, device, &more);
+    assert!(source(HOST[0]).starts_with("10.77.0."));
+    client.signal("KILL");
+    client.ended();
     let (status, messages) = run_with_etc(client_host, &etc, &["down", "--device", device]);
     assert!(status.success(), "{messages}");
     assert_eq!(network.routes(), before);

@@ -135,6 +135,9 @@ fn packets_of_selected_programs_alone_go_through_the_tunnel() {
     // The next start takes over what a killed client has left.
     client.signal("KILL");
     client.ended();
+    // Its group may be another by the same name, as that of a service that has started again.
+    fs::remove_dir(&group.0).unwrap();
+    fs::create_dir(&group.0).unwrap();
     let mut client = setting.start(device, &more);
     assert!(group.source(client_host, HOST[0]).starts_with("10.77.0."));
 

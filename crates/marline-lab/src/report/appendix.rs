@@ -93,7 +93,7 @@ fn cells(data: &ReportData) -> Table {
                 let quantity = Quantity::of_statistic(metric, statistic);
                 row.push(quantity.maybe(statistic.of(summary)));
                 if statistic == Statistic::Median {
-                    row.push(quantity.interval_unless(cell.deterministic, summary.ci95));
+                    row.push(quantity.interval_unless(cell.deterministic, summary.sure_interval()));
                 }
             }
             table.row(row);

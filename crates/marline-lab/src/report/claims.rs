@@ -70,7 +70,7 @@ fn table(data: &ReportData, comparisons: &[ComparisonResult]) -> Table {
         let cells = [
             names::of(result.statistic, &Quantity::of(&result.metric).name),
             percent.maybe(result.improvement_percent),
-            percent.interval_unless(result.deterministic, result.ci95),
+            percent.interval_unless(result.deterministic, result.sure_interval()),
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];

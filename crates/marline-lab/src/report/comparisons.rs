@@ -146,7 +146,10 @@ fn bars(data: &ReportData, group: &[&ComparisonResult]) -> Bars {
     let mut bars = Bars::new(title, points.title(), axis(group));
     for result in group {
         let point = points.name_of(&result.parameters);
-        let interval = result.ci95.map(|[low, high]| Interval { low, high });
+        let interval = result
+            .sure_interval()
+            .filter(|_| !result.deterministic)
+            .map(|[low, high]| Interval { low, high });
         let value = result.improvement_percent.unwrap_or(f64::NAN);
         bars = bars.bar(point, &pair(result), value, interval);
     }
@@ -187,7 +190,7 @@ fn table(data: &ReportData) -> Table {
             what(&[result]),
             units::count(result.pairs as u64),
             percent.maybe(result.improvement_percent),
-            percent.interval_unless(result.deterministic, result.ci95),
+            percent.interval_unless(result.deterministic, result.sure_interval()),
             percent.maybe(result.published_percent),
             names::source(result.source.as_deref().unwrap_or_default()),
         ];

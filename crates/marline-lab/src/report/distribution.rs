@@ -4,7 +4,7 @@ use marline_report::Report;
 use marline_report::chart::{Axis, Boxes, Chart, Unit};
 use marline_report::html::Table;
 
-use crate::stats::Statistic;
+use crate::stats::{Statistic, Summary};
 
 use super::data::ReportData;
 use super::ideal;
@@ -103,7 +103,7 @@ fn medians(data: &ReportData, metric: &str) -> Table {
             let summary = cell.and_then(|cell| cell.metrics.get(metric));
             row.push(quantity.maybe(summary.and_then(|summary| summary.median)));
             let deterministic = cell.is_some_and(|cell| cell.deterministic);
-            let interval = summary.and_then(|summary| summary.ci95);
+            let interval = summary.and_then(Summary::sure_interval);
             row.push(quantity.interval_unless(deterministic, interval));
         }
         table.row(row);

@@ -23,7 +23,11 @@ pub(super) fn reached(data: &ReportData) -> Option<String> {
     let comparisons = data.results.comparisons.iter();
     let pairs = comparisons.filter_map(|result| {
         let published = result.published_percent?;
-        Some((result.improvement_percent, result.ci95, published))
+        Some((
+            result.improvement_percent,
+            result.sure_interval(),
+            published,
+        ))
     });
     let pairs: Vec<_> = pairs.collect();
     let reached = pairs
@@ -87,7 +91,10 @@ fn picture(data: &ReportData, pairs: &[&[&ComparisonResult]]) -> Forest {
                     name: &name,
                 },
             );
-            let interval = result.ci95.map(|[low, high]| Interval { low, high });
+            let interval = result
+                .sure_interval()
+                .filter(|_| !result.deterministic)
+                .map(|[low, high]| Interval { low, high });
             let value = result.improvement_percent.unwrap_or(f64::NAN);
             let forest = forest.value(&panel, row, value, interval);
             match result.published_percent {

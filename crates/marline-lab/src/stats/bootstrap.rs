@@ -17,8 +17,8 @@ pub type Interval = [f64; 2];
 /// a probability of 2 * 0.5^n. Bootstrap intervals of fewer are unreliable.
 pub const MIN_SURE: usize = 6;
 
-/// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` with [fewer](Statistic::fewest_values)
-/// values than resampling needs, and for minimum and maximum, which it cannot estimate.
+/// The 95 % confidence interval of `statistic` of the distribution of `values`. `None` with fewer than 2
+/// values, and for minimum and maximum, which resampling cannot estimate.
 pub fn interval(
     values: &[f64],
     statistic: Statistic,
@@ -42,8 +42,8 @@ pub fn interval(
 }
 
 /// The 95 % confidence interval of the ratio of `statistic` of `a` to that of `b`. Values at one index are a
-/// pair with the same seed, and are drawn together. `None` with [fewer](Statistic::fewest_values) pairs than resampling
-/// needs, and if the statistic of `b` may be 0.
+/// pair with the same seed, and are drawn together. `None` with fewer than 2 pairs, and if the statistic of
+/// `b` may be 0.
 pub fn ratio_interval(
     a: &[f64],
     b: &[f64],
@@ -156,10 +156,7 @@ fn quantile_at(last: usize, p: f64) -> Target {
 
 impl Sample {
     fn of(values: &[f64], statistic: Statistic) -> Option<Self> {
-        if values.len() < statistic.fewest_values() {
-            return None;
-        }
-        let last = values.len() - 1;
+        let last = values.len().checked_sub(1).filter(|last| *last > 0)?;
         let target = match statistic {
             Statistic::Median => quantile_at(last, 0.5),
             Statistic::P95 => quantile_at(last, 0.95),

@@ -28,7 +28,7 @@ pub struct Summary {
     pub min: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
-    /// The 95 % confidence interval of the median; `None` for fewer than six values.
+    /// The 95 % confidence interval of the median; `None` for less than 2 values.
     pub ci95: Option<Interval>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use tokio::time::Instant;
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 use crate::names::learned::Learned;
 use crate::names::message::Addresses;
 use crate::programs::ProgramChoice;
-use crate::restore::{Changes, RestoreError};
+use crate::restore::{Changes, Found, RestoreError, Server};
 use crate::routing::{Family, Plan};
 
 /// What the routes follow from.
@@ -25,8 +26,10 @@ pub(crate) struct Ways {
     pub(crate) destinations: Vec<IpNet>,
     /// Those to which packets of selected programs do.
     pub(crate) of_programs: Vec<IpNet>,
-    /// The families whose packets of these programs go nowhere else.
-    pub(crate) confined: Vec<Family>,
+    /// The families that the host has: packets of these programs go nowhere else.
+    pub(crate) of_host: Vec<Family>,
+    /// The resolvers of names that are not selected, to which packets go directly.
+    pub(crate) direct: Vec<IpAddr>,
     /// Whether all queries of DNS do.
     pub(crate) has_queries: bool,
 }
@@ -34,11 +37,16 @@ pub(crate) struct Ways {
 impl Ways {
     fn plan(&self, learned: &Learned, programs: &ProgramChoice) -> Plan {
         let (server, device, families) = (self.server, self.device, &self.families);
-        let destinations = [&self.destinations[..], &learned.destinations()].concat();
+        let mut learned = learned.destinations();
+        learned.retain(|to| {
+            let address = to.addr();
+            self.of_host.contains(&Family::of(address)) && !self.direct.contains(&address)
+        });
+        let destinations = [&self.destinations[..], &learned].concat();
         let mut plan = Plan::new(server, device, families, &destinations);
         if !programs.is_empty() {
-            let (carried, confined) = (&self.of_programs, &self.confined);
-            plan = plan.with_programs(server, device, families, carried, confined);
+            let carried = &self.of_programs;
+            plan = plan.with_programs(server, device, families, carried, &self.of_host);
         }
         match self.has_queries {
             true => plan.with_all_queries(),
@@ -56,6 +64,8 @@ pub(crate) struct Owner {
     pub(crate) host: String,
     /// The programs whose packets go into it.
     pub(crate) programs: ProgramChoice,
+    /// Whether packets to names do.
+    pub(crate) has_names: bool,
 }
 
 /// The routes. Dropped, they are removed.
@@ -91,22 +101,43 @@ impl Routes {
     /// # Errors
     /// See [`RestoreError`]. Those of before stay.
     pub(crate) fn set(&mut self, ways: Ways) -> Result<(), RestoreError> {
-        let plan = ways.plan(&self.learned, &self.owner.programs);
+        if self.made.is_none() && self.owner.has_names {
+            self.learn_again()?;
+        }
+        let Owner {
+            device,
+            host,
+            programs,
+            ..
+        } = &self.owner;
+        let plan = ways.plan(&self.learned, programs);
         match &mut self.made {
             Some(made) => {
-                made.changes.replace(plan)?;
+                made.changes.replace(ways.server, plan)?;
                 made.ways = ways;
             }
             none => {
-                let Owner {
-                    device,
+                let server = Server {
                     host,
-                    programs,
-                } = &self.owner;
-                let changes = Changes::make(device, host, plan, programs)?;
+                    address: ways.server,
+                };
+                let changes = Changes::make(device, server, plan, programs)?;
                 *none = Some(Made { ways, changes });
             }
         }
+        Ok(())
+    }
+
+    /// Keeps the addresses that a killed client has left: programs may still use them.
+    fn learn_again(&mut self) -> Result<(), RestoreError> {
+        let left = Found::of(&self.owner.device)?;
+        let all = left.iter().flat_map(Found::addresses).collect();
+        let found = Addresses {
+            all,
+            lifetime: Duration::ZERO,
+        };
+        // Where there is no room, they are found again.
+        let _ = self.learned.learn(&found, Instant::now());
         Ok(())
     }
 
@@ -141,9 +172,8 @@ impl Routes {
         let Some(made) = &mut self.made else {
             return Ok(());
         };
-        let followed = made
-            .changes
-            .replace(made.ways.plan(&self.learned, &self.owner.programs));
+        let plan = made.ways.plan(&self.learned, &self.owner.programs);
+        let followed = made.changes.replace(made.ways.server, plan);
         self.is_behind = followed.is_err();
         followed
     }

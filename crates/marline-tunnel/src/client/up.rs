@@ -20,7 +20,7 @@ use crate::device::{self, Tun};
 use crate::dns::{Dns, DnsError};
 use crate::mode::Mode;
 use crate::names::Name;
-use crate::names::forwarder::{self, Forwarder, Upstreams};
+use crate::names::forwarder::{self, Forwarder, PORT, Upstreams};
 use crate::networks::{self, Networks, is_mobile};
 use crate::programs::ProgramChoice;
 use crate::restore::{Found, RestoreError};
@@ -194,8 +194,10 @@ pub async fn up(
     let origin = origin(&config.host, config.default_port)?;
     let left = Found::of(&config.device)?;
     let left_server = left.and_then(|left| left.server(&config.host));
-    if let Some(server) = left_server {
-        http.network.resolve.extend(pinned(&origin, server));
+    match left_server {
+        Some(server) => http.network.resolve.extend(pinned(&origin, server)),
+        // Nobody answers at the resolver of a client that was killed.
+        None => drop(Dns::put_back(&config.device)?),
     }
     let mut caps = Caps::open(&config.caps, &config.state)?;
     if !config.caps.is_empty() {
@@ -471,6 +473,8 @@ fn open_device(name: &str, split: &Selection) -> Result<Tun, device::OpenError> 
 
 /// The configuration of this host.
 struct Host {
+    /// Dropped before the device, without which nobody answers queries.
+    dns: Option<Dns>,
     tun: Arc<Tun>,
     choice: DnsChoice,
     split: Selection,
@@ -478,7 +482,6 @@ struct Host {
     routes: Arc<Mutex<Routes>>,
     /// Answers queries, if names are selected.
     forwarder: Option<Arc<Forwarder>>,
-    dns: Option<Dns>,
     has_v6: bool,
     /// Whether somebody has removed the device.
     is_gone: bool,
@@ -493,6 +496,7 @@ impl Host {
             device: device.clone(),
             host: config.host.clone(),
             programs: config.split.programs.clone(),
+            has_names: !config.split.names.is_empty(),
         };
         Ok(Self {
             choice: config.dns.clone(),
@@ -562,23 +566,30 @@ impl Host {
         resolvers.retain(|resolver| families.contains(&Family::of(*resolver)));
         if has_names {
             destinations.extend(resolvers.iter().copied().map(IpNet::from));
+            // After the client was killed, nobody else is asked there.
+            destinations.push(IpAddr::from(forwarder::ADDRESS).into());
         }
-        let mut confined = Family::ALL.to_vec();
-        confined.retain(|family| self.has_v6 || *family == Family::V4);
+        let mut of_host = Family::ALL.to_vec();
+        of_host.retain(|family| self.has_v6 || *family == Family::V4);
+        let others = match has_names {
+            true => Dns::of_before(self.tun.name()),
+            false => Vec::new(),
+        };
         let ways = Ways {
             server: session.server(),
             device: index,
             families,
             destinations,
             of_programs,
-            confined,
-            has_queries: !resolvers.is_empty(),
+            of_host,
+            direct: others.iter().map(SocketAddr::ip).collect(),
+            has_queries: !resolvers.is_empty() && !has_names,
         };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.set(ways)?;
         drop(routes);
         if has_names {
-            self.forward(&mut routing, &resolvers)?;
+            self.forward(&mut routing, &resolvers, others)?;
             resolvers = vec![forwarder::ADDRESS.into()];
         }
         match &mut self.dns {
@@ -592,7 +603,12 @@ impl Host {
     }
 
     /// Has queries answered on this host, those about selected names by these resolvers.
-    fn forward(&mut self, routing: &mut Routing, resolvers: &[IpAddr]) -> Result<(), UpError> {
+    fn forward(
+        &mut self,
+        routing: &mut Routing,
+        resolvers: &[IpAddr],
+        others: Vec<SocketAddr>,
+    ) -> Result<(), UpError> {
         let address: IpAddr = forwarder::ADDRESS.into();
         let failed = |cause| UpError::Names { address, cause };
         match routing.add_address(self.tun.index(), address.into()) {
@@ -603,10 +619,10 @@ impl Host {
             let opened = Forwarder::open(&self.split.names, &self.routes);
             self.forwarder = Some(opened.map_err(failed)?);
         }
-        let others = Dns::of_before(self.tun.name());
+        let announced = resolvers.iter().map(|resolver| (*resolver, PORT).into());
         let selected = match resolvers.is_empty() {
             true => others.clone(),
-            false => resolvers.to_vec(),
+            false => announced.collect(),
         };
         if let Some(forwarder) = &self.forwarder {
             forwarder.set(Upstreams { selected, others });

@@ -20,10 +20,13 @@ use crate::client::routes::Routes;
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 77, 53);
 
 /// The port of DNS.
-const PORT: u16 = 53;
+pub(crate) const PORT: u16 = 53;
 
-/// Queries and connections at a time.
-const MAX_AT_ONCE: usize = 256;
+/// Queries at a time, for selected names and for others: resolvers of the former may not answer.
+const MAX_QUERIES: usize = 128;
+
+/// Connections at a time.
+const MAX_STREAMS: usize = 64;
 
 /// The time for a resolver to answer.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -44,9 +47,9 @@ const MAX_MESSAGE: usize = 65_535;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upstreams {
     /// Those for selected names.
-    pub(crate) selected: Vec<IpAddr>,
+    pub(crate) selected: Vec<SocketAddr>,
     /// Those for others.
-    pub(crate) others: Vec<IpAddr>,
+    pub(crate) others: Vec<SocketAddr>,
 }
 
 /// The resolver.
@@ -57,7 +60,9 @@ pub(crate) struct Forwarder {
     upstreams: Mutex<Upstreams>,
     /// Where addresses are learned, unless the tunnel has ended.
     routes: Weak<Mutex<Routes>>,
-    permits: Arc<Semaphore>,
+    for_selected: Semaphore,
+    for_others: Semaphore,
+    streams: Arc<Semaphore>,
 }
 
 /// How a query is sent.
@@ -83,7 +88,9 @@ impl Forwarder {
             names: names.to_vec(),
             upstreams: Mutex::default(),
             routes: Arc::downgrade(routes),
-            permits: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            for_selected: Semaphore::new(MAX_QUERIES),
+            for_others: Semaphore::new(MAX_QUERIES),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }))
     }
 
@@ -105,15 +112,15 @@ impl Forwarder {
                     // Others may be received after an error: those of ICMP.
                     if let Ok((length, peer)) = received
                         && is_local(peer)
-                        && let Some(permit) = self.permit()
                     {
                         let query = buffer[..length].to_vec();
-                        tasks.spawn(Arc::clone(&self).answer_datagram(query, peer, permit));
+                        tasks.spawn(Arc::clone(&self).answer_datagram(query, peer));
                     }
                 }
                 accepted = self.tcp.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        if is_local(peer) && let Some(permit) = self.permit() {
+                        let permit = Arc::clone(&self.streams).try_acquire_owned();
+                        if is_local(peer) && let Ok(permit) = permit {
                             tasks.spawn(Arc::clone(&self).answer_stream(stream, permit));
                         }
                     }
@@ -125,16 +132,7 @@ impl Forwarder {
         }
     }
 
-    fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.permits).try_acquire_owned().ok()
-    }
-
-    async fn answer_datagram(
-        self: Arc<Self>,
-        query: Vec<u8>,
-        peer: SocketAddr,
-        _permit: OwnedSemaphorePermit,
-    ) {
+    async fn answer_datagram(self: Arc<Self>, query: Vec<u8>, peer: SocketAddr) {
         if let Some(answer) = self.answer(&query, Over::Udp).await {
             // The program asks again.
             let _ = self.udp.send_to(&answer, peer).await;
@@ -162,9 +160,12 @@ impl Forwarder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let upstreams = match is_selected {
-            true => upstreams.selected,
-            false => upstreams.others,
+        let (upstreams, permits) = match is_selected {
+            true => (upstreams.selected, &self.for_selected),
+            false => (upstreams.others, &self.for_others),
+        };
+        let Ok(_permit) = permits.try_acquire() else {
+            return failure(query);
         };
         for upstream in upstreams {
             let answer = match over {
@@ -205,14 +206,14 @@ fn is_local(peer: SocketAddr) -> bool {
 }
 
 /// Asks a resolver by UDP.
-async fn ask(resolver: IpAddr, query: &[u8]) -> io::Result<Vec<u8>> {
+async fn ask(resolver: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     let any: IpAddr = match resolver {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     // Of a random port, which an answer has to know.
     let socket = UdpSocket::bind((any, 0)).await?;
-    socket.connect((resolver, PORT)).await?;
+    socket.connect(resolver).await?;
     socket.send(query).await?;
     let mut buffer = vec![0; MAX_MESSAGE];
     loop {
@@ -225,8 +226,8 @@ async fn ask(resolver: IpAddr, query: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Asks a resolver by TCP.
-async fn ask_in_stream(resolver: IpAddr, query: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect((resolver, PORT)).await?;
+async fn ask_in_stream(resolver: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(resolver).await?;
     write(&mut stream, query).await?;
     let answer = read(&mut stream).await?;
     match is_answer(&answer, query) {

@@ -1,5 +1,6 @@
 //! Messages of DNS (RFC 1035): the question, and the addresses of the answer.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -14,11 +15,17 @@ const MAX_NAME: usize = 255;
 /// Bytes of a label.
 const MAX_LABEL: usize = 63;
 
-/// Addresses that are taken from an answer.
+/// Addresses in an answer. One with more is not passed on, as packets to some of them would go beside the tunnel.
 const MAX_ADDRESSES: usize = 64;
 
 /// Names that the name of a question stands for.
 const MAX_NAMES: usize = 32;
+
+/// Records of an answer.
+const MAX_RECORDS: usize = 512;
+
+/// Parts of a name that are elsewhere in the message: as many as it has labels.
+const MAX_JUMPS: usize = 127;
 
 /// Types of records (RFC 1035; RFC 3596; RFC 9460).
 const A: u16 = 1;
@@ -106,7 +113,7 @@ impl<'a> Reader<'a> {
         let mut bytes = 1;
         let mut part = *self;
         let mut first = self.at;
-        let mut has_jumped = false;
+        let mut jumps = 0;
         loop {
             let length = *part.take(1)?.first()?;
             match length {
@@ -121,13 +128,13 @@ impl<'a> Reader<'a> {
                 }
                 0xc0.. => {
                     let low = *part.take(1)?.first()?;
-                    if !has_jumped {
+                    if jumps == 0 {
                         self.at = part.at;
-                        has_jumped = true;
                     }
+                    jumps += 1;
                     let to = usize::from(length & 0x3f) << 8 | usize::from(low);
                     // Otherwise it might never end.
-                    if to >= first {
+                    if to >= first || jumps > MAX_JUMPS {
                         return None;
                     }
                     first = to;
@@ -136,7 +143,7 @@ impl<'a> Reader<'a> {
                 _ => return None,
             }
         }
-        if !has_jumped {
+        if jumps == 0 {
             self.at = part.at;
         }
         Some(Name(labels))
@@ -179,7 +186,7 @@ pub(crate) fn asked(query: &[u8]) -> Option<Name> {
 /// Whether `message` answers `query`: it has its number and its question.
 pub(crate) fn is_answer(message: &[u8], query: &[u8]) -> bool {
     let question = |message| {
-        let mut opened = open(message)?;
+        let mut opened = open(message).filter(|opened| opened.questions == 1)?;
         let name = opened.reader.name()?;
         let rest = [opened.reader.short()?, opened.reader.short()?];
         Some((opened.id, opened.is_response, name, rest))
@@ -197,7 +204,18 @@ pub(crate) struct Addresses {
     pub(crate) lifetime: Duration,
 }
 
-/// The addresses of the name that an answer is about, by names that it stands for (CNAME); `None` if the message is malformed.
+/// A record that may be about the name of the question.
+struct Found<'a> {
+    owner: Name,
+    kind: u16,
+    lifetime: u32,
+    /// Where its content begins in the message.
+    reader: Reader<'a>,
+    content: &'a [u8],
+}
+
+/// The addresses of the name that an answer is about, by names that it stands for (CNAME); `None` if the message is malformed, or
+/// has more than is usual.
 pub(crate) fn addresses(message: &[u8]) -> Option<Addresses> {
     let Opened {
         mut reader,
@@ -205,30 +223,59 @@ pub(crate) fn addresses(message: &[u8]) -> Option<Addresses> {
         answers,
         ..
     } = open(message)?;
-    let mut names = Vec::new();
-    for _ in 0..questions {
-        names.push(reader.name()?);
-        reader.take(4)?;
+    if questions != 1 || usize::from(answers) > MAX_RECORDS {
+        return None;
     }
-    let (mut all, mut lifetime) = (Vec::new(), u32::MAX);
+    let mut names = HashSet::from([reader.name()?]);
+    reader.take(4)?;
+    let mut records = Vec::new();
     for _ in 0..answers {
         let owner = reader.name()?;
         let (kind, class) = (reader.short()?, reader.short()?);
-        let (ttl, length) = (reader.long()?, reader.short()?);
-        let mut data = reader;
+        let (lifetime, length) = (reader.long()?, reader.short()?);
+        let begin = reader;
         let content = reader.take(length.into())?;
-        if class != INTERNET || !names.contains(&owner) || all.len() >= MAX_ADDRESSES {
-            continue;
-        }
-        lifetime = lifetime.min(ttl);
-        match kind {
-            CNAME if names.len() < MAX_NAMES => names.push(data.name()?),
-            A | AAAA => all.extend(address(content)),
-            SVCB | HTTPS => hints(content, &mut all),
-            _ => {}
+        if class == INTERNET {
+            records.push(Found {
+                owner,
+                kind,
+                lifetime,
+                reader: begin,
+                content,
+            });
         }
     }
-    all.truncate(MAX_ADDRESSES);
+    // Aliases may be in any order.
+    loop {
+        let known = names.len();
+        for alias in records.iter().filter(|record| record.kind == CNAME) {
+            if names.contains(&alias.owner) {
+                let mut reader = alias.reader;
+                names.insert(reader.name()?);
+            }
+        }
+        if names.len() > MAX_NAMES {
+            return None;
+        }
+        if names.len() == known {
+            break;
+        }
+    }
+    let (mut all, mut lifetime) = (Vec::new(), u32::MAX);
+    for record in &records {
+        if !names.contains(&record.owner) {
+            continue;
+        }
+        lifetime = lifetime.min(record.lifetime);
+        match record.kind {
+            A | AAAA => all.push(address(record.content)?),
+            SVCB | HTTPS => hints(record, &mut all)?,
+            _ => {}
+        }
+        if all.len() > MAX_ADDRESSES {
+            return None;
+        }
+    }
     Some(Addresses {
         all,
         lifetime: Duration::from_secs(lifetime.into()),
@@ -238,31 +285,30 @@ pub(crate) fn addresses(message: &[u8]) -> Option<Addresses> {
 fn address(content: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(content).map(Ipv4Addr::from);
     let v6 = <[u8; 16]>::try_from(content).map(Ipv6Addr::from);
-    v4.map(IpAddr::V4).or(v6.map(IpAddr::V6)).ok()
+    let address = v4.map(IpAddr::V4).or(v6.map(IpAddr::V6)).ok()?;
+    // Programs reach such a one by IPv4.
+    Some(address.to_canonical())
 }
 
-/// The addresses that a record of a service has with it.
-fn hints(content: &[u8], all: &mut Vec<IpAddr>) {
-    let mut reader = Reader {
-        message: content,
-        at: 0,
-    };
-    let mut read = || {
-        reader.short()?;
-        reader.name()?;
-        loop {
-            let (key, length) = (reader.short()?, reader.short()?);
-            let value = reader.take(length.into())?;
-            let each = match key {
-                HINT_V4 => 4,
-                HINT_V6 => 16,
-                _ => continue,
-            };
-            all.extend(value.chunks(each).filter_map(address).take(MAX_ADDRESSES));
+/// The addresses that a record of a service has with it (RFC 9460, section 2.2).
+fn hints(record: &Found<'_>, all: &mut Vec<IpAddr>) -> Option<()> {
+    let mut reader = record.reader;
+    let end = reader.at + record.content.len();
+    reader.short()?;
+    reader.name()?;
+    while reader.at < end {
+        let (key, length) = (reader.short()?, reader.short()?);
+        let value = reader.take(length.into())?;
+        let each = match key {
+            HINT_V4 => 4,
+            HINT_V6 => 16,
+            _ => continue,
+        };
+        for hint in value.chunks(each).take(MAX_ADDRESSES + 1) {
+            all.push(address(hint)?);
         }
-    };
-    // It ends with the content.
-    let _: Option<()> = read();
+    }
+    (reader.at == end).then_some(())
 }
 
 /// The answer to a query that cannot be answered now (SERVFAIL).
@@ -365,6 +411,62 @@ pub(crate) mod tests {
         assert!(is_answer(&message, &query("A.example.org")));
         assert!(!is_answer(&message, &query("b.example.org")));
         assert!(!is_answer(&query("a.example.org"), &query("a.example.org")));
+    }
+
+    #[test]
+    fn answers_of_which_some_addresses_would_be_missed_are_refused() {
+        let at_question: &[u8] = &[0xc0, 12];
+        let record = |owner, kind, content| Record {
+            owner,
+            kind,
+            content,
+        };
+        let target = written("b.example.net");
+        let before_its_alias = answer(
+            "a.example.org",
+            &[
+                record(&target, A, &[192, 0, 2, 1]),
+                record(at_question, CNAME, &target),
+            ],
+        );
+        assert_eq!(addresses(&before_its_alias).unwrap().all.len(), 1);
+        let mapped = "::ffff:192.0.2.1".parse::<Ipv6Addr>().unwrap().octets();
+        let mapped = answer("a", &[record(at_question, AAAA, &mapped)]);
+        let expected: IpAddr = Ipv4Addr::new(192, 0, 2, 1).into();
+        assert_eq!(addresses(&mapped).unwrap().all, [expected]);
+        // The name of the target is that of the question.
+        let hint = [&[0, 1, 0xc0, 12, 0, 4, 0, 4][..], &[192, 0, 2, 7]].concat();
+        let service = answer("a", &[record(at_question, HTTPS, &hint)]);
+        assert_eq!(addresses(&service).unwrap().all.len(), 1);
+
+        let many: Vec<_> = (0..65)
+            .map(|_| record(at_question, A, &[192, 0, 2, 1]))
+            .collect();
+        assert_eq!(addresses(&answer("a", &many)), None);
+        let names: Vec<_> = (0..40).map(|at| written(&format!("n{at}"))).collect();
+        let chain: Vec<_> = names
+            .iter()
+            .map(|name| record(at_question, CNAME, name))
+            .collect();
+        assert_eq!(addresses(&answer("a", &chain)), None);
+        let mut none = answer("a", &[]);
+        none[5] = 0;
+        assert!(!is_answer(&none, &query("a")));
+        let mut two = query("a");
+        two[5] = 2;
+        assert_eq!((asked(&two), addresses(&two)), (None, None));
+        // Each name is a pointer to the one before.
+        let mut jumps = vec![0; HEADER];
+        jumps.push(0);
+        for at in (HEADER..).step_by(2).take(200) {
+            let before = if at == HEADER { at } else { at - 1 };
+            jumps.extend([0xc0 | (before >> 8) as u8, before as u8]);
+        }
+        let mut reader = Reader {
+            message: &jumps,
+            at: jumps.len() - 2,
+        };
+        assert_eq!(reader.name(), None);
     }
 
     #[test]
