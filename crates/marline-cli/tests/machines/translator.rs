@@ -115,8 +115,11 @@ async fn mapping(to_clients: Arc<UdpSocket>, client: SocketAddr, turn: usize) ->
     let from_balancer = Arc::clone(&socket);
     let receiving = tokio::spawn(async move {
         let mut datagram = vec![0; 65_536];
-        while let Ok(len) = from_balancer.recv(&mut datagram).await {
-            let _ = to_clients.send_to(&datagram[..len], client).await;
+        loop {
+            // An error says that an earlier datagram found no balancer, which may not have begun.
+            if let Ok(len) = from_balancer.recv(&mut datagram).await {
+                let _ = to_clients.send_to(&datagram[..len], client).await;
+            }
         }
     });
     Mapping { socket, receiving }
