@@ -268,7 +268,7 @@ def _counts(run: Mapping[str, Any]) -> bool:
     return _status(run) == "ok"
 
 
-def _status(run: dict[str, Any]) -> str:
+def _status(run: Mapping[str, Any]) -> str:
     if run.get("timed_out"):
         return "timed out"
     return "failed" if run.get("failed") else "invalid" if run.get("invalid") else "ok"
