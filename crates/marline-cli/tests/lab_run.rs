@@ -161,6 +161,15 @@ fn a_claim_that_does_not_hold_is_reported_and_no_error() {
         &["run", "small.toml", "--repeats", "8", "--out", "whole"],
     ));
     assert!(table.contains(words), "{table}");
+    assert!(
+        table.contains(" to "),
+        "the intervals of eight repeats: {table}"
+    );
+    let few = printed(&lab(
+        here,
+        &["run", "small.toml", "--repeats", "4", "--out", "few"],
+    ));
+    assert!(!few.contains(" to "), "four have none: {few}");
     let caution = "Fewer than 30 repeats: the intervals are approximate.\n";
     assert!(table.contains(caution), "{table}");
     let report = lab(here, &["report", "whole"]);

@@ -2,7 +2,7 @@
 //!
 //! A program of the kernel (BPF) marks each socket that a process of such a group opens, and rules of routing send marked packets
 //! into the tunnel. Since the mark is there before a route is chosen, packets have the address of the tunnel. The program of the
-//! kernel stays while it is pinned to a file, also after a client was killed: then the rules leave no way beside the tunnel.
+//! kernel stays while it is pinned to a file, also after a client was killed: then the rules let nothing pass beside the tunnel.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,6 +20,7 @@ use object::{
 use rustix::fs::statfs;
 use serde::{Deserialize, Serialize};
 
+use crate::restore;
 use crate::routing::MARK;
 
 /// The file systems of this process.
@@ -27,9 +28,6 @@ const MOUNTS: &str = "/proc/self/mounts";
 
 /// Where systemd mounts the file system of pins.
 const PINS: &str = "/sys/fs/bpf";
-
-/// The directory in which each tunnel mounts one of its own otherwise.
-const DIRECTORY: &str = "/run/marline";
 
 /// The type of this file system (`statfs(2)`).
 const BPF_FS: u64 = 0xcafe_4a11;
@@ -145,7 +143,7 @@ impl Programs {
         directories.splice(..0, own.clone());
         let mounted = match is_for_pins(Path::new(PINS)) {
             true => None,
-            false => Some(Path::new(DIRECTORY).join(format!("pins-{namespace}-{device}"))),
+            false => Some(Path::new(restore::DIRECTORY).join(format!("pins-{namespace}-{device}"))),
         };
         let pins = mounted.as_deref().unwrap_or(Path::new(PINS));
         // Names of pins have no dots.

@@ -12,7 +12,7 @@ use crate::programs::{ProgramChoice, Programs, ProgramsError};
 use crate::routing::{Plan, Routing};
 
 /// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
-const DIRECTORY: &str = "/run/marline";
+pub(crate) const DIRECTORY: &str = "/run/marline";
 
 /// Bytes of such a file; each of at most some 16,000 routes takes 80.
 const MAX_FILE_BYTES: u64 = 4 << 20;

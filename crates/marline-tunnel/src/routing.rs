@@ -129,9 +129,9 @@ pub struct Plan {
     pub routes: Vec<Route>,
 }
 
-/// The way of packets into a tunnel.
+/// The packets that go into a tunnel, and the table of their routes.
 #[derive(Clone, Copy)]
-struct Way<'a> {
+struct Selected<'a> {
     /// The number of its device.
     device: u32,
     /// The families that it has.
@@ -151,14 +151,14 @@ impl Plan {
     /// Destinations are unreachable if the tunnel has `families` without theirs, and when the device is gone, as after the client was
     /// killed: nothing passes beside the tunnel.
     pub fn new(server: IpAddr, device: u32, families: &[Family], destinations: &[IpNet]) -> Self {
-        let way = Way {
+        let selected = Selected {
             device,
             families,
             table: TABLE,
             mark: None,
             confined: &[],
         };
-        Self::of(server, destinations, way)
+        Self::of(server, destinations, selected)
     }
 
     /// Has packets of selected programs to `destinations` go into the tunnel as well, by the rules of [`new`](Self::new). Other
@@ -172,25 +172,25 @@ impl Plan {
         destinations: &[IpNet],
         confined: &[Family],
     ) -> Self {
-        let way = Way {
+        let selected = Selected {
             device,
             families,
             table: PROGRAMS,
             mark: Some(MARK),
             confined,
         };
-        let programs = Self::of(server, destinations, way);
+        let programs = Self::of(server, destinations, selected);
         self.with(&programs.without(&self))
     }
 
-    fn of(server: IpAddr, destinations: &[IpNet], way: Way<'_>) -> Self {
-        let Way {
+    fn of(server: IpAddr, destinations: &[IpNet], selected: Selected<'_>) -> Self {
+        let Selected {
             device,
             families,
             table: own,
             mark,
             confined,
-        } = way;
+        } = selected;
         let mut plan = Self::default();
         let of_server = Family::of(server);
         for family in Family::ALL {

@@ -23,7 +23,7 @@ const CLIENT_DEVICE: &str = "marline0";
 /// Use several networks as one for all programs: packets go through a server of yours
 ///
 /// They go over QUIC (CONNECT-IP, RFC 9484), on all networks that lead to the server; connections stay open while networks come and
-/// go. `up`, `down`, `run` and `serve` need root or CAP_NET_ADMIN.
+/// go. `up`, `down` and `serve` need root or CAP_NET_ADMIN, `run` needs root.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     marline tunnel token anna --tokens tokens > anna.token\n  \

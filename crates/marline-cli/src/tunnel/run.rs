@@ -35,8 +35,16 @@ pub(crate) struct Arguments {
     device: Option<String>,
 
     /// The command
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
+    #[arg(value_name = "COMMAND")]
+    program: OsString,
+
+    /// Its arguments
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -70,11 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             "the tunnel of {device} is not up yet; try again"
         )));
     }
-    let [program, words @ ..] = &arguments.command[..] else {
-        return Err(Failure::Usage("the command is missing".to_owned()));
-    };
-    let mut command = Command::new(program);
-    command.args(words);
+    let mut command = Command::new(&arguments.program);
+    command.args(&arguments.arguments);
     if let Some(user) = user {
         become_user(&user)
             .map_err(|error| Failure::Failed(format!("cannot become {}: {error}", user.name)))?;
@@ -82,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         command.env("HOME", &user.dir);
     }
     let error = command.exec();
-    let program = program.display();
+    let program = arguments.program.display();
     Err(Failure::Failed(format!("cannot run {program}: {error}")))
 }
 

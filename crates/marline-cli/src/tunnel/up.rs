@@ -209,7 +209,7 @@ fn list(nets: &[IpNet]) -> String {
     texts.join(", ")
 }
 
-/// What goes through the tunnel.
+/// The text of all that goes through the tunnel.
 fn selected(destinations: &[IpNet], programs: &ProgramChoice, names: &[Name]) -> String {
     let mut texts: Vec<_> = destinations.iter().map(ToString::to_string).collect();
     texts.extend(names.iter().map(ToString::to_string));

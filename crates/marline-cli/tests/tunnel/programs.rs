@@ -24,7 +24,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> (E
     (output.status, messages)
 }
 
-/// What a verb of `marline tunnel` prints, and its status.
+/// The output of a verb of `marline tunnel`, and its status.
 pub(crate) fn output<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> Output {
     let mut command = marline(arguments);
     namespace.inside(|| command.output()).unwrap().unwrap()

@@ -60,7 +60,7 @@ impl Group {
         self.output(namespace, &asks(host))
     }
 
-    /// What a script prints as a program of this group.
+    /// The output of a script as a program of this group.
     fn output(&self, namespace: &Namespace, script: &str) -> String {
         let group = self.0.display();
         source(
@@ -130,6 +130,8 @@ fn packets_of_selected_programs_alone_go_through_the_tunnel() {
 
     // Subflows of Multipath TCP would not be marked.
     let multipath = "python3 -c 'import socket; socket.socket(proto=262); print(1)'";
+    let is_known = Path::new("/proc/sys/net/mptcp").exists();
+    assert_eq!(source(client_host, multipath) == "1\n", is_known);
     assert_eq!(group.output(client_host, multipath), "");
 
     // The next start takes over what a killed client has left.

@@ -99,7 +99,7 @@ pub struct Client {
     /// The transport of `http` URLs where others are encrypted; it needs tokio.
     cleartext: Option<Transport>,
     ids: AtomicU64,
-    /// Pooled connections that were opened in advance, for the next fetch.
+    /// Pooled connections that were opened in advance or kept, for the next fetch.
     spare: Mutex<Vec<OriginConnections>>,
     /// Pools of pipes, by origin.
     pools: Mutex<HashMap<Origin, Arc<Pool>>>,
@@ -268,20 +268,21 @@ impl Client {
         pipes.map_or_else(ObjectKind::default, |pipes| pipes.kinds.of_path(path))
     }
 
-    /// Takes the pooled connections to `origin` that were opened in advance.
+    /// Takes the pooled connections to `origin` that were opened in advance or kept.
     fn take_spare(&self, origin: &Origin) -> Vec<Arc<PooledConnection>> {
         let mut spare = self.spare();
-        match spare.iter().position(|known| known.origin == *origin) {
-            Some(index) => spare.swap_remove(index).pooled_connections,
-            None => Vec::new(),
+        let Some(index) = spare.iter().position(|known| known.origin == *origin) else {
+            return Vec::new();
+        };
+        let taken = spare.remove(index).pooled_connections;
+        for pooled in &taken {
+            pooled.forget_closed();
         }
+        taken
     }
 
     /// Keeps connections for the next fetch.
     fn keep(&self, used: Vec<OriginConnections>) {
-        for pooled in used.iter().flat_map(|used| &used.pooled_connections) {
-            pooled.forget_closed();
-        }
         let mut spare = self.spare();
         spare.extend(used);
         let excess = spare.len().saturating_sub(MAX_POOLS);

@@ -11,7 +11,7 @@ use crate::run::{
     ComparisonResult, CorrelationResult, PublishedAt, PublishedResult, shared_parameters,
 };
 use crate::scenario::Value;
-use crate::stats::{Interval, Statistic, interval};
+use crate::stats::{Interval, Statistic, Summary, interval};
 
 use super::data::ReportData;
 use super::names::{self, Quantity};
@@ -187,10 +187,11 @@ impl Row {
         let drawn = || {
             let (point, variant) = place?;
             let values = data.values(point, variant, &value.metric);
+            let is_enough = values.len() >= value.statistic.fewest_values();
             let seed = Seed::new(data.plan.seed).of("report").of(&value.metric);
             let cell = point * data.plan.variants.len() + variant;
             let seed = seed.nth(cell as u64);
-            interval(&values, value.statistic, data.plan.resamples, seed)
+            interval(&values, value.statistic, data.plan.resamples, seed).filter(|_| is_enough)
         };
         Self {
             who: value.variant.clone(),
@@ -204,7 +205,7 @@ impl Row {
             deterministic,
             interval: match value.statistic {
                 _ if deterministic => None,
-                Statistic::Median => summary.and_then(|summary| summary.ci95),
+                Statistic::Median => summary.and_then(Summary::sure_interval),
                 _ => drawn(),
             },
             published: value.value,
@@ -225,7 +226,7 @@ impl Row {
             statistic: None,
             measured: result.improvement_percent,
             deterministic: result.deterministic,
-            interval: result.ci95,
+            interval: result.sure_interval().filter(|_| !result.deterministic),
             published: result.published_percent?,
             source: result.source.clone().unwrap_or_default(),
         })

@@ -132,15 +132,15 @@ pub fn compare(a: &Path, b: &Path) -> Result<Changes, RunFailure> {
     })
 }
 
-/// The claims of the first results, then those that only the second have.
 /// The interval of the median; that of an exact one is the value alone.
 fn interval(cell: &CellResult, summary: &Summary) -> Option<Interval> {
     match cell.deterministic {
         true => summary.median.map(|exact| [exact; 2]),
-        false => summary.ci95,
+        false => summary.sure_interval(),
     }
 }
 
+/// The claims of the first results, then those that only the second have.
 fn musts(a: &Results, b: &Results) -> Vec<MustChange> {
     let find = |results: &Results, text: &str| {
         let mut musts = results.must.iter();

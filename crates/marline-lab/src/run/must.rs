@@ -345,7 +345,7 @@ fn compared(result: &ComparisonResult) -> String {
     let mut beside = Vec::new();
     if result.deterministic {
         beside.push("deterministic".to_owned());
-    } else if let Some([low, high]) = result.ci95 {
+    } else if let Some([low, high]) = result.sure_interval() {
         let [low, high] = if is_worse { [-high, -low] } else { [low, high] };
         beside.push(format!("95 % interval: {low:.1} to {high:.1} %"));
     }

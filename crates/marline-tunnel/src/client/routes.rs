@@ -13,9 +13,9 @@ use crate::programs::ProgramChoice;
 use crate::restore::{Changes, Found, RestoreError, Server};
 use crate::routing::{Family, Plan};
 
-/// What the routes follow from.
+/// The facts from which the routes follow.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct RouteInputs {
     /// The server.
     pub(crate) server: IpAddr,
     /// The number of the device.
@@ -34,7 +34,7 @@ pub(crate) struct Ways {
     pub(crate) has_queries: bool,
 }
 
-impl Ways {
+impl RouteInputs {
     fn plan(&self, learned: &Learned, programs: &ProgramChoice) -> Plan {
         let (server, device, families) = (self.server, self.device, &self.families);
         let mut learned = learned.destinations();
@@ -78,7 +78,7 @@ pub(crate) struct Routes {
 }
 
 struct Made {
-    ways: Ways,
+    inputs: RouteInputs,
     changes: Changes,
 }
 
@@ -96,11 +96,11 @@ impl Routes {
         }
     }
 
-    /// Makes the routes of these ways, and removes those of before.
+    /// Makes the routes that follow from `inputs`, and removes those of before.
     ///
     /// # Errors
     /// See [`RestoreError`]. Those of before stay.
-    pub(crate) fn set(&mut self, ways: Ways) -> Result<(), RestoreError> {
+    pub(crate) fn set(&mut self, inputs: RouteInputs) -> Result<(), RestoreError> {
         if self.made.is_none() && self.owner.has_names {
             self.learn_again()?;
         }
@@ -110,19 +110,19 @@ impl Routes {
             programs,
             ..
         } = &self.owner;
-        let plan = ways.plan(&self.learned, programs);
+        let plan = inputs.plan(&self.learned, programs);
         match &mut self.made {
             Some(made) => {
-                made.changes.replace(ways.server, plan)?;
-                made.ways = ways;
+                made.changes.replace(inputs.server, plan)?;
+                made.inputs = inputs;
             }
             none => {
                 let server = Server {
                     host,
-                    address: ways.server,
+                    address: inputs.server,
                 };
                 let changes = Changes::make(device, server, plan, programs)?;
-                *none = Some(Made { ways, changes });
+                *none = Some(Made { inputs, changes });
             }
         }
         Ok(())
@@ -172,8 +172,8 @@ impl Routes {
         let Some(made) = &mut self.made else {
             return Ok(());
         };
-        let plan = made.ways.plan(&self.learned, &self.owner.programs);
-        let followed = made.changes.replace(made.ways.server, plan);
+        let plan = made.inputs.plan(&self.learned, &self.owner.programs);
+        let followed = made.changes.replace(made.inputs.server, plan);
         self.is_behind = followed.is_err();
         followed
     }

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use marline::{PathPolicy, PathSource, PathStatus};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
-use super::routes::{Owner, Routes, Ways};
+use super::routes::{Owner, RouteInputs, Routes};
 use super::session::{Ended, OpenError, Session, set_transport};
 use crate::caps::{Cap, Caps, CapsError, Used};
 use crate::counters::{Counters, SplitBytes};
@@ -443,7 +443,7 @@ fn destinations(wanted: &Selection, ranges: &[Range]) -> Vec<IpNet> {
     }
 }
 
-/// What the server carries. If that is all packets of a family, those of the other go nowhere else.
+/// The destinations that the server carries. If that is all packets of a family, those of the other go nowhere else.
 fn carried(ranges: &[Range]) -> Vec<IpNet> {
     let all = Family::ALL.map(Family::all);
     let carried: Vec<_> = ranges.iter().flat_map(Range::prefixes).collect();
@@ -575,7 +575,7 @@ impl Host {
             true => Dns::of_before(self.tun.name()),
             false => Vec::new(),
         };
-        let ways = Ways {
+        let inputs = RouteInputs {
             server: session.server(),
             device: index,
             families,
@@ -586,7 +586,7 @@ impl Host {
             has_queries: !resolvers.is_empty() && !has_names,
         };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        routes.set(ways)?;
+        routes.set(inputs)?;
         drop(routes);
         if has_names {
             self.forward(&mut routing, &resolvers, others)?;

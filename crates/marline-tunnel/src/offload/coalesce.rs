@@ -36,7 +36,7 @@ struct Item {
     open: Option<Open>,
 }
 
-/// What the next segment has to continue.
+/// The end that the next segment has to continue.
 #[derive(Clone, Copy)]
 struct Open {
     transport: usize,

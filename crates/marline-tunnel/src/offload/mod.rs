@@ -79,7 +79,7 @@ impl Virtio {
     }
 }
 
-/// What a device has read at once: a packet, or several segments of a flow as one.
+/// A read of a device: a packet, or several segments of a flow as one.
 pub struct Burst {
     /// The header of virtio, and the packet.
     buffer: Vec<u8>,
@@ -88,7 +88,7 @@ pub struct Burst {
     virtio: Virtio,
 }
 
-/// A device passes a packet that is none.
+/// A device passes bytes that are no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the device passes {0} bytes that are no packet with a header of virtio")]
 pub(crate) struct NoPacket(usize);

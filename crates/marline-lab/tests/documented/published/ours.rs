@@ -122,7 +122,7 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     })
 }
 
-/// What `entry` has, less what it has at the points of `less_where` or with `less_variant`.
+/// The value of `entry`, less its value at the points of `less_where` or with `less_variant`.
 fn difference(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     let mut mine = entry.clone();
     let place = std::mem::take(&mut mine.less_where);
