@@ -1,6 +1,5 @@
 //! The client: one tunnel to a server, and its place in the routes of this host.
 
-pub(crate) mod routes;
 mod session;
 mod up;
 

@@ -20,8 +20,10 @@ use object::{
 use rustix::fs::statfs;
 use serde::{Deserialize, Serialize};
 
-use crate::restore;
 use crate::routing::MARK;
+
+/// The directory of files about changes of the host, which is empty after a restart of the machine, as rules and routes are.
+pub(crate) const DIRECTORY: &str = "/run/marline";
 
 /// The file systems of this process.
 const MOUNTS: &str = "/proc/self/mounts";
@@ -143,7 +145,7 @@ impl Programs {
         directories.splice(..0, own.clone());
         let mounted = match is_for_pins(Path::new(PINS)) {
             true => None,
-            false => Some(Path::new(restore::DIRECTORY).join(format!("pins-{namespace}-{device}"))),
+            false => Some(Path::new(DIRECTORY).join(format!("pins-{namespace}-{device}"))),
         };
         let pins = mounted.as_deref().unwrap_or(Path::new(PINS));
         // Names of pins have no dots.

@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::programs::{ProgramChoice, Programs, ProgramsError};
+use crate::programs::{DIRECTORY, ProgramChoice, Programs, ProgramsError};
 use crate::routing::{Plan, Routing};
-
-/// The directory of such files, which is empty after a restart of the machine, as rules and routes are.
-pub(crate) const DIRECTORY: &str = "/run/marline";
 
 /// Bytes of such a file; each of at most some 16,000 routes takes 80.
 const MAX_FILE_BYTES: u64 = 4 << 20;

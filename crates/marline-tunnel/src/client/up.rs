@@ -12,7 +12,6 @@ use ipnet::IpNet;
 use marline::{PathPolicy, PathSource, PathStatus};
 use marline_http::client::{Client, ClientConfig, ClientError, HttpVersion, Origin, parse_url};
 
-use super::routes::{Owner, RouteInputs, Routes};
 use super::session::{Ended, OpenError, Session, set_transport};
 use crate::caps::{Cap, Caps, CapsError, Used};
 use crate::counters::{Counters, SplitBytes};
@@ -21,6 +20,7 @@ use crate::dns::{Dns, DnsError};
 use crate::mode::Mode;
 use crate::names::Name;
 use crate::names::forwarder::{self, Forwarder, PORT, Upstreams};
+use crate::names::routes::{Owner, RouteInputs, Routes};
 use crate::networks::{self, Networks, is_mobile};
 use crate::programs::ProgramChoice;
 use crate::restore::{Found, RestoreError};

@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval, timeout};
 
 use super::learned::connected;
 use super::message::{Name, addresses, asked, failure, is_answer};
-use crate::client::routes::Routes;
+use super::routes::Routes;
 
 /// Its address, on the device of the tunnel.
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 77, 53);

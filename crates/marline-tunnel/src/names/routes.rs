@@ -7,8 +7,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
-use crate::names::learned::Learned;
-use crate::names::message::Addresses;
+use super::learned::Learned;
+use super::message::Addresses;
 use crate::programs::ProgramChoice;
 use crate::restore::{Changes, Found, RestoreError, Server};
 use crate::routing::{Family, Plan};
