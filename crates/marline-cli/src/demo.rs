@@ -118,10 +118,9 @@ fn show(
 ) -> Result<(), Failure> {
     experiment.seed = arguments.seed;
     experiment.command = Some(arguments.command());
-    let options = Options {
+    let mut options = Options {
         quick: arguments.quick,
         out: Some(out.to_owned()),
-        fresh: true,
         watch: true,
         commit: option_env!("MARLINE_COMMIT"),
         stop: Some(stop),
@@ -129,9 +128,19 @@ fn show(
     };
     let mut bar = Bar::new("demo");
     let backends = Backends::of(&experiment, stop)?;
-    let finished = run::run(&experiment, &backends, &options, &mut |progress| {
-        bar.show(progress);
-    });
+    let mut run = |options: &Options<'_>| {
+        run::run(&experiment, &backends, options, &mut |progress| {
+            bar.show(progress);
+        })
+    };
+    // An interrupted demonstration goes on; one of another build or directory is made again.
+    let finished = match run(&options) {
+        Err(error) if error.is_of_other_runs() => {
+            options.fresh = true;
+            run(&options)
+        }
+        finished => finished,
+    };
     drop(bar);
     let finished = finished.map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(results) = &finished.results {

@@ -194,6 +194,18 @@ pub enum RunFailure {
 }
 
 impl RunFailure {
+    /// Whether the directory has runs that these do not continue.
+    pub const fn is_of_other_runs(&self) -> bool {
+        matches!(
+            self,
+            Self::OtherExperiment { .. }
+                | Self::OtherSettings { .. }
+                | Self::OtherInputs { .. }
+                | Self::OtherProgram { .. }
+                | Self::Damaged { .. }
+        )
+    }
+
     /// The file `name` is not in `directory`, or `directory` does not exist.
     pub(super) fn no_results(directory: &Path, name: &str) -> Self {
         let problem = if directory.is_dir() {

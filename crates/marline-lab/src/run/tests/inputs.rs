@@ -44,7 +44,9 @@ fn runs_continue_only_with_the_same_content_of_their_files() {
     start().unwrap();
     assert_eq!(start().unwrap().resumed, 48);
     std::fs::write(place.join("verizon.down"), "1\n3\n").unwrap();
-    let error = start().unwrap_err().to_string();
+    let error = start().unwrap_err();
+    assert!(error.is_of_other_runs());
+    let error = error.to_string();
     assert!(
         error.contains("another content of the trace") && error.contains("verizon.down"),
         "{error}"
