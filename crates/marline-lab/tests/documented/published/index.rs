@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::super::excerpt::{Measure, Pair, Wanted};
 use super::super::root;
+use super::flows::OfConfusion;
 
 /// The index of a paper.
 #[derive(Debug, Deserialize)]
@@ -125,6 +126,13 @@ pub(crate) struct Entry {
     pub(crate) against: Option<String>,
     /// Another, which is subtracted.
     pub(crate) less: Option<String>,
+    /// The bounds between which ours is the share in percent of the observations whose quantiles are at `pointer`, and
+    /// whose number is at `share_of`.
+    pub(crate) between: Option<[f64; 2]>,
+    /// The statistic of the table of confusion at `confusion` that ours is.
+    pub(crate) of_confusion: Option<OfConfusion>,
+    /// A pointer to a table of confusion.
+    pub(crate) confusion: Option<String>,
     /// A pointer to the interval.
     pub(crate) interval: Option<String>,
     /// A pointer to the interval of what is subtracted.
@@ -299,6 +307,7 @@ impl Entry {
             &mut ours.pointer,
             &mut ours.against,
             &mut ours.interval,
+            &mut ours.share_of,
         ];
         for text in texts.into_iter().flatten() {
             *text = fill(text, row, str::to_owned);

@@ -22,6 +22,7 @@
 //! keys `not_comparable`, `not_reproduced` and `not_run`.
 
 mod choices;
+mod flows;
 mod index;
 mod ours;
 mod page;

@@ -7,6 +7,7 @@ use marline_lab::stats::Statistic;
 
 use super::super::excerpt::{Excerpt, Measure, interval_of_mean};
 use super::super::root;
+use super::flows::share_between;
 use super::index::Entry;
 
 /// Ours at a point.
@@ -293,7 +294,7 @@ fn of_correlation(value: f64, n: f64) -> [f64; 2] {
 }
 
 /// A share in percent, with Wilson's 95 % interval.
-fn share(count: usize, of: usize) -> Measured {
+pub(crate) fn share(count: usize, of: usize) -> Measured {
     let (count, n) = (count as f64, of as f64);
     let (share, z2) = (count / n, 1.959_964_f64.powi(2));
     let middle = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
@@ -356,6 +357,20 @@ fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
         interval: interval.map(|pointer| [0, 1].map(|end| number(&format!("{pointer}/{end}")))),
     };
     let pointer = entry.pointer.as_deref()?;
+    let found = |pointer: &str| {
+        let value = json.pointer(pointer);
+        value.unwrap_or_else(|| panic!("{file} has nothing at {pointer}"))
+    };
+    if let (Some(bounds), Some(of)) = (entry.between, &entry.share_of) {
+        let ends = share_between(found(pointer), number(of), bounds);
+        return Some(Ours {
+            measured: vec![Measured {
+                value: f64::midpoint(ends[0], ends[1]),
+                interval: Some(ends),
+            }],
+            instead_of: None,
+        });
+    }
     let mut one = match pointer.contains('*') {
         true => counted(entry, &each(&json, pointer)),
         false => at(pointer, entry.interval.as_deref()),
@@ -365,6 +380,14 @@ fn of_file(entry: &Entry, file: &str) -> Option<Ours> {
     }
     if let Some(pointer) = &entry.correlation_of {
         one.interval = Some(of_correlation(one.value, number(pointer)));
+    }
+    if let (Some(statistic), Some(confusion)) = (entry.of_confusion, &entry.confusion) {
+        let kept = one.value;
+        one = statistic.measured(found(confusion));
+        assert!(
+            (one.value - kept).abs() < 1e-6,
+            "{confusion} is not of {pointer}"
+        );
     }
     if let Some(pointer) = &entry.among_errors_of {
         let of = errors(json.pointer(pointer).unwrap());

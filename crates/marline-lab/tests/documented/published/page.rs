@@ -225,7 +225,22 @@ impl<'a> Row<'a> {
             },
             false => one,
         });
-        self.shown = show(&shown.collect::<Vec<_>>(), &self.number.unit);
+        let shown: Vec<_> = shown.collect();
+        self.shown = match (entry.between, shown.as_slice()) {
+            // What quantiles allow has no best value.
+            (
+                Some(_),
+                [
+                    Measured {
+                        interval: Some([low, high]),
+                        ..
+                    },
+                ],
+            ) => {
+                format!("{} to {} {}", digits(*low), digits(*high), self.number.unit)
+            }
+            _ => show(&shown, &self.number.unit),
+        };
         if let Some(statistic) = found.instead_of {
             self.remarks.push(format!(
                 "of medians: the {} is not kept yet",
