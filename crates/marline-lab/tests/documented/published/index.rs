@@ -95,6 +95,8 @@ pub(crate) struct Entry {
     pub(crate) less_where: BTreeMap<String, Value>,
     /// The variant whose value is subtracted.
     pub(crate) less_variant: Option<String>,
+    /// The metric whose value is subtracted.
+    pub(crate) less_metric: Option<String>,
     /// The metric with which ours is the correlation.
     pub(crate) correlated_with: Option<String>,
     /// The variant than which ours is faster at a share of the points, which is the number in percent.
@@ -440,7 +442,14 @@ impl Entry {
             return;
         }
         wanted.gains.extend(self.pair());
-        let metrics = self.metric.iter().chain(&self.divided_by_metric);
+        if let Some(metric) = &self.less_metric {
+            wanted.gains.extend(self.pair().map(|pair| Pair {
+                metric: metric.clone(),
+                ..pair
+            }));
+        }
+        let others = self.divided_by_metric.iter().chain(&self.less_metric);
+        let metrics = self.metric.iter().chain(others);
         let mut statistics = vec![self.statistic()];
         statistics.extend(self.divided_by_statistic);
         for metric in metrics {

@@ -66,7 +66,7 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     if let Some(file) = &entry.file {
         return of_file(entry, file);
     }
-    if !entry.less_where.is_empty() || entry.less_variant.is_some() {
+    if !entry.less_where.is_empty() || entry.less_variant.is_some() || entry.less_metric.is_some() {
         return difference(entry, excerpt);
     }
     if entry.mean_of_each {
@@ -123,16 +123,18 @@ pub(crate) fn ours(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     })
 }
 
-/// The value of `entry`, less its value at the points of `less_where` or with `less_variant`.
+/// The value of `entry`, less its value at the points of `less_where`, with `less_variant` or of `less_metric`.
 fn difference(entry: &Entry, excerpt: Option<&Excerpt>) -> Option<Ours> {
     let mut mine = entry.clone();
     let place = std::mem::take(&mut mine.less_where);
     let variant = mine.less_variant.take();
+    let metric = mine.less_metric.take();
     let mut other = mine.clone();
     if !place.is_empty() {
         other.place = place;
     }
     other.variant = variant.or(other.variant);
+    other.metric = metric.or(other.metric);
     let mut found = ours(&mine, excerpt)?;
     let others = ours(&other, excerpt)?.measured;
     assert_eq!(found.measured.len(), others.len(), "{:?}", entry.less_where);
