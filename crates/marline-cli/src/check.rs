@@ -14,6 +14,8 @@ use marline_site::{Require, Rules, SiteClients, SiteConfig, identities, sites};
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
 use crate::server::{self, Account, Privileges, certificates, check_rotation, name_site, state};
+#[cfg(target_os = "linux")]
+use crate::tunnel::TunnelTable;
 use crate::{in_runtime, proxy, serve};
 
 /// Check a configuration file, and say what it means
@@ -36,6 +38,8 @@ pub(crate) struct Arguments {
 /// Checks it as the user who is to serve.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let file = read(&arguments)?;
+    #[cfg(target_os = "linux")]
+    TunnelTable::refuse_user(file.tunnel.as_ref(), file.user.as_deref())?;
     let account = Account::find(file.user.as_deref(), file.group.as_deref())?;
     // There are no threads before the runtime.
     let privileges = match account {
@@ -112,6 +116,16 @@ async fn check(arguments: Arguments) -> Result<(), Failure> {
     out!("listens on {listen}\n");
     if let Some(redirect) = redirect_http {
         out!("redirects http at {redirect} to https\n");
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(table) = &file.tunnel {
+        let users = table.flags.some_users();
+        out!(
+            "tunnels for users: {}\n",
+            users
+                .map_err(|failure| failed(format!("{}: {failure}", file.place("tunnel"))))?
+                .len()
+        );
     }
     if let Some(path) = &file.shared_secret_file {
         state::open_shared(path)?;

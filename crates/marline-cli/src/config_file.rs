@@ -77,6 +77,8 @@ pub(crate) struct ConfigFile {
     pub(crate) proxy: Option<ProxyConfig>,
     pub(crate) sites: Vec<SiteConfig>,
     pub(crate) history: Option<History>,
+    #[cfg(target_os = "linux")]
+    pub(crate) tunnel: Option<crate::tunnel::TunnelTable>,
     /// The keys of [`EndpointConfig::SETTINGS`].
     pub(crate) endpoint: Option<WrittenTable>,
     /// The keys of [`TransportConfig::SETTINGS`].
@@ -99,6 +101,10 @@ const HISTORY: &str = "history";
 
 /// The table of the settings of the endpoint.
 const ENDPOINT: &str = "endpoint";
+
+/// The table of the tunnels of `serve`.
+#[cfg(target_os = "linux")]
+const TUNNEL: &str = "tunnel";
 
 /// The table of connection IDs for a load balancer.
 const QUIC_LB: &str = "quic_lb";
@@ -274,6 +280,14 @@ impl ConfigFile {
             ..Self::default()
         };
         let mut all = rows(Self::OF_SERVE, "", &without);
+        #[cfg(target_os = "linux")]
+        all.push(Row {
+            key: TUNNEL.to_owned(),
+            about: "Tunnels beside the sites: flags of `tunnel serve`, and the `names` that have tunnels, by default all",
+            allowed: format!("a table: {}", crate::tunnel::TunnelTable::keys()),
+            words: Vec::new(),
+            default: String::new(),
+        });
         all.extend(rows(Self::SETTINGS, "", &without));
         all.extend(rows(Self::OF_PROXY, "", &without));
         all
@@ -337,6 +351,8 @@ impl ConfigFile {
         let own = own.map(|setting| setting.key());
         let of_transport = keys(TransportConfig::SETTINGS);
         let tables = [HISTORY, ENDPOINT].into_iter();
+        #[cfg(target_os = "linux")]
+        let tables = tables.chain((verb == FileKeys::Serve).then_some(TUNNEL));
         if verb == FileKeys::Serve && written.has(&["proxy"]) {
             let place = written.place(&["proxy"]);
             return Err(format!(
@@ -368,6 +384,11 @@ impl ConfigFile {
         };
         written.apply(Self::SETTINGS, &mut file)?;
         written.apply(Self::only_of(verb), &mut file)?;
+        #[cfg(target_os = "linux")]
+        if let Some(table) = written.table(TUNNEL)? {
+            let table = crate::tunnel::TunnelTable::read(table, base);
+            file.tunnel = Some(table.map_err(|failure| failure.to_string())?);
+        }
         if let (Some(keys), Some(table)) = (&mut file.quic_lb, written.table(QUIC_LB)?) {
             keys.check(table, base)?;
             const LENGTH: [&str; 2] = [ENDPOINT, "connection_id_len"];

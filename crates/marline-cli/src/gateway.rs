@@ -203,10 +203,11 @@ async fn serve(
         error_log.announce(&format!("listening on http://{address}"));
     }
     manager.started("http", &server);
-    tokio::spawn(signals.follow(server.handle(), manager, upgrader, || {
+    let reload = || {
         let message = "a gateway has no configuration file to read again";
         Err(Failure::Failed(message.to_owned()))
-    }));
+    };
+    tokio::spawn(signals.follow(server.handle(), manager, upgrader, reload, || ()));
     let served = server.run().await;
     if let Some(log) = access_log {
         log.finish(limits::LOG_FINISH);

@@ -1,5 +1,6 @@
 //! The server: a site for the server of `marline-http`, which answers CONNECT-IP requests.
 
+mod beside;
 mod metrics;
 
 use std::collections::HashMap;
@@ -7,7 +8,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -73,6 +74,7 @@ pub struct Tunnels {
     dialer: Option<Dialer>,
     udp: Option<UdpProxy>,
     refused: [AtomicU64; Refusal::REASONS.len()],
+    is_closed: AtomicBool,
 }
 
 /// The settings that stay.
@@ -124,12 +126,19 @@ impl Tunnels {
             dialer,
             udp: proxy_udp.then(|| UdpProxy::new(behind)),
             refused: Default::default(),
+            is_closed: AtomicBool::new(false),
         })
     }
 
     /// Accepts these `tokens` from now on. Tunnels that were opened with another one end.
     pub fn replace_tokens(&self, tokens: Tokens) {
         self.tokens.send_replace(tokens);
+    }
+
+    /// Ends all tunnels, because the server stops.
+    pub fn close(&self) {
+        self.is_closed.store(true, Relaxed);
+        self.tokens.send_replace(Tokens::default());
     }
 
     /// The packets that its tunnels have carried and dropped.
@@ -298,6 +307,9 @@ fn ranges(destinations: &[IpNet], scope: &Scope) -> Vec<Range> {
     )
 }
 
+/// The end of a tunnel whose server stops.
+const STOPPED: &str = "the server has stopped";
+
 /// A client that packets can be sent to, until this is dropped.
 struct Registered {
     tunnels: Arc<Tunnels>,
@@ -338,7 +350,7 @@ impl Registered {
             link,
             lease,
             opened,
-            ended: "the server has stopped",
+            ended: STOPPED,
         }
     }
 
@@ -369,7 +381,12 @@ impl Registered {
                 Ok(()) => "the client has ended it",
                 Err(_) => "the client has sent a malformed capsule",
             },
-            _ = tokens.wait_for(|tokens| !tokens.has(user)) => "its token was revoked",
+            _ = tokens.wait_for(|tokens| !tokens.has(user)) => {
+                match self.tunnels.is_closed.load(Relaxed) {
+                    true => STOPPED,
+                    false => "its token was revoked",
+                }
+            }
         }
     }
 

@@ -115,7 +115,8 @@ async fn serve(per_user: usize, destinations: &[&str]) -> Running {
         http2: false,
         http3: true,
         cleartext: false,
-        tunnels: true,
+        tunnels: false,
+        http3_tunnels: true,
     };
     config.quic.transport = transport(server::set_transport);
     let server = Server::bind(config).await.unwrap();

@@ -180,6 +180,11 @@ impl WrittenTable {
         WrittenAt::new(self.place(path), keys.collect())
     }
 
+    /// The name of `key` with those of the tables that it is in.
+    pub(crate) fn name(&self, key: &str) -> String {
+        dotted(self.full(&[key]))
+    }
+
     fn line_of(&self, path: &[&str]) -> Option<usize> {
         Some(self.keys.find(&self.full(path))?.line)
     }

@@ -28,6 +28,8 @@ use marline_http::server::{
 };
 use marline_http::{HostPattern, TlsVersion, limits};
 use marline_site::SiteConfig;
+#[cfg(target_os = "linux")]
+use marline_tunnel::tokens::Tokens;
 
 pub(crate) use self::account::{Account, Privileges};
 use self::certificates::OpenCertificates;
@@ -46,6 +48,8 @@ use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
 use crate::on_this_thread;
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
+#[cfg(target_os = "linux")]
+use crate::tunnel::{OpenTunnels, TunnelTable};
 use crate::values::named;
 use crate::workers::Workers;
 
@@ -197,7 +201,10 @@ pub(crate) trait Serving: Clone + Send + Sync + 'static {
 pub(crate) fn run<S: Serving>(arguments: S, given: GivenSockets) -> Result<(), Failure> {
     raise_open_file_limit();
     report_panics_in_one_line();
-    let flags = Wanted::read(arguments.clone(), &[])?.flags;
+    let wanted = Wanted::read(arguments.clone(), &[])?;
+    let flags = wanted.flags;
+    #[cfg(target_os = "linux")]
+    TunnelTable::refuse_user(wanted.tables.tunnel.as_ref(), flags.user.as_deref())?;
     let account = Account::find(flags.user.as_deref(), flags.group.as_deref())?;
     // There are no threads before the runtime.
     let privileges = match account {
@@ -243,7 +250,11 @@ async fn serve<S: Serving>(
     let manager = ServiceManager::of_environment()?;
     let state = state::open(first.flags.state.as_deref())?;
     let has_http = first.flags.redirect_http.is_some();
+    #[cfg(target_os = "linux")]
+    let mut open_tunnels = open_tunnels(&first, &origin)?;
     let kept = Kept {
+        #[cfg(target_os = "linux")]
+        tunnels: open_tunnels.as_ref().map(|open| Arc::clone(open.tunnels())),
         certificates: OpenCertificates::new(state.as_ref(), has_http)?,
         state,
         shared: first
@@ -288,6 +299,10 @@ async fn serve<S: Serving>(
     }
     // Nothing would accept connections on the rest.
     drop(given);
+    #[cfg(target_os = "linux")]
+    if let Some(open) = &mut open_tunnels {
+        open.begin()?;
+    }
     privileges.drop_all()?;
     let mut servers = vec![handle.clone()];
     servers.extend(redirecting.as_ref().map(Server::handle));
@@ -324,7 +339,16 @@ async fn serve<S: Serving>(
     };
     let store = kept.history.as_ref().map(|history| history.store.clone());
     let current_log = Arc::clone(&access_log);
-    tokio::spawn(signals.follow(handle.clone(), manager, upgrader, move || {
+    // They do not end by themselves.
+    #[cfg(target_os = "linux")]
+    let stopping = {
+        let tunnels = kept.tunnels.clone();
+        move || tunnels.iter().for_each(|tunnels| tunnels.close())
+    };
+    #[cfg(not(target_os = "linux"))]
+    let stopping = || ();
+    let reloaded = handle.clone();
+    let reload = move || {
         let wanted = read()?;
         let Configured {
             server: config,
@@ -339,24 +363,45 @@ async fn serve<S: Serving>(
         let error_log = wanted.flags.logs.open_error_log()?;
         let log = config.access_log.clone();
         let served = kept.certificates.stapled(&config);
-        let replaced = handle.reload(config);
+        #[cfg(target_os = "linux")]
+        let users = kept.users(&wanted)?;
+        let replaced = reloaded.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
+        #[cfg(target_os = "linux")]
+        if let Some(tunnels) = &kept.tunnels {
+            tunnels.replace_tokens(users);
+        }
         error_log.install();
         kept.certificates.apply(prepared, served);
         *lock(&current_log) = log;
         Ok(())
-    }));
-    let served = match redirecting {
-        None => server.run().await,
-        Some(redirecting) => {
-            let stop = redirecting.handle();
-            let redirects = tokio::spawn(redirecting.run());
-            let served = server.run().await;
-            // A redirect takes no time.
-            stop.hurry();
-            let _ = redirects.await;
-            served
+    };
+    let followed = signals.follow(handle, manager, upgrader, reload, stopping);
+    tokio::spawn(followed);
+    let running = async {
+        let Some(redirecting) = redirecting else {
+            return server.run().await;
+        };
+        let stop = redirecting.handle();
+        let redirects = tokio::spawn(redirecting.run());
+        let served = server.run().await;
+        // A redirect takes no time.
+        stop.hurry();
+        let _ = redirects.await;
+        served
+    };
+    #[cfg(target_os = "linux")]
+    let device_gone = async {
+        match &open_tunnels {
+            Some(open) => open.run().await,
+            None => std::future::pending().await,
         }
+    };
+    #[cfg(not(target_os = "linux"))]
+    let device_gone = std::future::pending::<Failure>();
+    let served = tokio::select! {
+        served = running => served.map_err(|error| Failure::Failed(error.to_string())),
+        gone = device_gone => Err(gone),
     };
     drop((renewing, pid_file));
     let access_log = lock(&access_log).take();
@@ -366,7 +411,7 @@ async fn serve<S: Serving>(
     if let Some(store) = store {
         store.finish();
     }
-    served.map_err(|error| Failure::Failed(error.to_string()))
+    served
 }
 
 /// A task that ends with its owner.
@@ -386,6 +431,38 @@ struct Kept {
     secret: Option<[u8; 32]>,
     certificates: OpenCertificates,
     history: Option<OpenHistory>,
+    #[cfg(target_os = "linux")]
+    tunnels: Option<Arc<marline_tunnel::server::Tunnels>>,
+}
+
+impl Kept {
+    /// The users of tunnels under a configuration; without one of tunnels, nobody.
+    ///
+    /// # Errors
+    /// Their file cannot be used.
+    #[cfg(target_os = "linux")]
+    fn users<S>(&self, wanted: &Wanted<S>) -> Result<Tokens, Failure> {
+        match (&self.tunnels, &wanted.tables.tunnel) {
+            (Some(_), Some(table)) => table.flags.users(),
+            _ => Ok(Tokens::default()),
+        }
+    }
+}
+
+/// The tunnels of a server, if it has any.
+///
+/// # Errors
+/// They cannot be opened.
+#[cfg(target_os = "linux")]
+fn open_tunnels<S>(wanted: &Wanted<S>, origin: &Origin) -> Result<Option<OpenTunnels>, Failure> {
+    let Some(table) = &wanted.tables.tunnel else {
+        return Ok(None);
+    };
+    if origin.takes_over() {
+        let text = "[tunnel]: another process cannot take over tunnels; restart the server";
+        return Err(Failure::Failed(text.to_owned()));
+    }
+    OpenTunnels::open(&table.flags).map(Some)
 }
 
 /// The history store, and the settings that it was opened with.

@@ -86,13 +86,14 @@ impl Signals {
 impl Signals {
     /// Notifies `manager`, and stops the server of `handle` at the first signal, at once at the second, and calls `reload` when
     /// its configuration is to be read again, on a thread of its own: files may be on a disk that does not answer. `upgrader`
-    /// starts another process that takes over.
+    /// starts another process that takes over. `stopping` is called before the server stops at a signal.
     pub(crate) async fn follow(
         mut self,
         handle: Handle,
         manager: ServiceManager,
         upgrader: Upgrader,
         reload: impl Fn() -> Result<(), Failure> + Send + Sync + 'static,
+        stopping: impl FnOnce() + Send,
     ) {
         let reload = Arc::new(reload);
         let mut reloading: Option<JoinHandle<String>> = None;
@@ -151,6 +152,7 @@ impl Signals {
             let (grace, open) = (handle.shutdown_grace().as_secs(), handle.open());
             let text = format!("{signal}: the server stops within {grace} s; {open}");
             emit(Level::Information, Subject::Server, &text);
+            stopping();
             handle.shut_down();
         }
         let signal = loop {

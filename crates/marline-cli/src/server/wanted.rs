@@ -43,6 +43,8 @@ pub(super) struct Tables {
     pub(super) quic_lb: Option<QuicLbKeys>,
     pub(super) endpoint: Option<WrittenTable>,
     pub(super) transport: WrittenTable,
+    #[cfg(target_os = "linux")]
+    pub(super) tunnel: Option<crate::tunnel::TunnelTable>,
     /// Set if connections use history.
     pub(super) history: Option<History>,
     /// The authority of sites without certificates.
@@ -105,6 +107,8 @@ impl ServerFlags {
             quic_lb: file.quic_lb,
             endpoint: file.endpoint,
             transport: file.transport,
+            #[cfg(target_os = "linux")]
+            tunnel: file.tunnel,
             history,
             acme,
         }
@@ -187,6 +191,12 @@ impl<S: Serving> Wanted<S> {
         config.qlog = flags.transport.qlog_directory()?;
         serving.set_protocols(&mut config);
         config.protocols.tunnels = sites.iter().any(SiteConfig::has_applications);
+        #[cfg(target_os = "linux")]
+        if let (Some(table), Some(tunnels)) = (&tables.tunnel, &kept.tunnels) {
+            config.site = tunnels.beside(config.site, table.names.clone());
+            config.protocols.http3_tunnels = true;
+            config.more_metrics.push(Arc::clone(tunnels) as _);
+        }
         let metrics = flags.metrics.map(MetricsListen::addresses);
         config.metrics = metrics.map(|listen| listen.first);
         config
@@ -288,6 +298,15 @@ impl<S: Serving> Wanted<S> {
         ];
         let differing = differs.into_iter().filter(|(_, differs)| *differs);
         let mut keys: Vec<_> = differing.map(|(key, _)| key).collect();
+        #[cfg(target_os = "linux")]
+        if let Some(table) = &tables.tunnel
+            && !before
+                .tunnel
+                .as_ref()
+                .is_some_and(|before| before.flags.is_alike(&table.flags))
+        {
+            keys.push("[tunnel]");
+        }
         keys.extend(self.serving.needs_restart(&first.serving));
         keys
     }
@@ -322,6 +341,11 @@ fn transport(
             return Err(Failure::Usage(message.to_owned()));
         }
     };
+    #[cfg(target_os = "linux")]
+    if tables.tunnel.is_some() {
+        transport.multipath.get_or_insert_default();
+        marline_tunnel::server::set_transport(&mut transport);
+    }
     let written = &tables.transport;
     written
         .apply(TransportConfig::SETTINGS, &mut transport)
@@ -340,6 +364,8 @@ impl<S: Serving> Wanted<S> {
             secret: None,
             certificates: certificates::OpenCertificates::new(None, false)?,
             history: None,
+            #[cfg(target_os = "linux")]
+            tunnels: None,
         };
         Ok(Self::read(serving, &[])?.config(&kept)?.server)
     }

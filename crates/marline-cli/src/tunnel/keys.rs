@@ -35,7 +35,7 @@ fn names<A: Args>() -> Vec<String> {
 }
 
 /// The keys of a file of a verb: its flags but those of QUIC.
-fn keys<A: Args>() -> Vec<String> {
+pub(super) fn keys<A: Args>() -> Vec<String> {
     let of_transport = names::<TransportFlags>();
     let mut keys = names::<A>();
     keys.retain(|name| name != CONFIG && !of_transport.contains(name));
@@ -68,6 +68,24 @@ impl TunnelFile {
             true => format!("{place}: {key}: this is no key of a file; give the flag --{flag}"),
             false => format!("{place}: {}", unknown("key", key, known)),
         })
+    }
+
+    /// Those of a table with the keys of the verb with these arguments, and `others`.
+    ///
+    /// # Errors
+    /// A key is unknown: with file, line and key.
+    pub(super) fn of_table<A: Args>(
+        written: WrittenTable,
+        others: &[&str],
+    ) -> Result<Self, Failure> {
+        let known = keys::<A>();
+        let known = known
+            .iter()
+            .map(String::as_str)
+            .chain(others.iter().copied());
+        let refused = written.refuse_unknown(&known.collect::<Vec<_>>());
+        refused.map_err(Failure::Usage)?;
+        Ok(Self { written })
     }
 
     /// Reads the value of a key as that of its flag, unless that is given.
@@ -171,9 +189,13 @@ impl TunnelFile {
     }
 
     /// The error for a value.
-    fn wrong(&self, key: &str, why: &str) -> Failure {
-        let place = self.written.place(&[key]);
-        Failure::Usage(format!("{place}: {key}: {why}"))
+    pub(super) fn wrong(&self, key: &str, why: &str) -> Failure {
+        // One that is missing is missing in the table.
+        let place = match self.written.has(&[key]) {
+            true => self.written.place(&[key]),
+            false => self.written.place(&[]),
+        };
+        Failure::Usage(format!("{place}: {}: {why}", self.written.name(key)))
     }
 }
 

@@ -5,11 +5,14 @@ mod keys;
 mod peer;
 mod run;
 mod serve;
+mod server;
 mod token;
 mod udp;
 mod up;
 
 use clap::{Args, Subcommand, ValueEnum};
+
+pub(crate) use self::server::{OpenTunnels, TunnelTable};
 
 use crate::failure::Failure;
 use crate::in_runtime;
@@ -35,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 /// How connections of TCP are carried.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Tcp {
     Streams,
     Packets,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,33 +13,16 @@ use marline_http::server::{
     AlsoListen, Handle, Identity, Protocols, Server, ServerConfig, StateDirectory,
     raise_open_file_limit,
 };
-use marline_tunnel::dns::MAX_RESOLVERS;
-use marline_tunnel::gateway::{Gateway, GatewayConfig};
-use marline_tunnel::ipnet::IpNet;
-use marline_tunnel::packet::MIN_MTU;
-use marline_tunnel::pool::Pool;
 use marline_tunnel::server::{self as tunnel, Tunnels};
-use marline_tunnel::tokens::Tokens;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::keys::{TunnelFile, choice};
-use super::{PORT, Tcp, device_name};
+use super::PORT;
+use super::keys::TunnelFile;
+use super::server::{OpenTunnels, TunnelFlags};
 use crate::failure::{Failure, print_message};
 use crate::listen::{Listen, MetricsListen};
 use crate::server::state;
 use crate::transport::TransportFlags;
-
-/// The network device of a server.
-const DEVICE: &str = "marline-tunnel";
-
-/// The prefixes of addresses without --pool: of 10.0.0.0/8 one that few networks have, and a unique local one of IPv6.
-const POOL: [&str; 2] = ["10.77.0.0/24", "fd77:6d61:726c::/64"];
-
-/// Tunnels of a user without --per-user.
-const PER_USER: u16 = 8;
-
-/// The largest packet without --mtu: what most paths carry in a datagram.
-const MTU: u16 = 1400;
 
 /// Serve tunnels: pass packets of clients on to other networks
 ///
@@ -54,9 +37,8 @@ const MTU: u16 = 1400;
     marline tunnel serve --tokens tokens --cert chain.pem --key key.pem --pool 192.0.2.0/26 --pool 2001:db8:77::/64\n  \
     marline tunnel serve --tokens tokens --allow 10.0.0.0/8")]
 pub(crate) struct Arguments {
-    /// The file of users, to which `tunnel token` appends
-    #[arg(long, value_name = "FILE", required_unless_present = "config")]
-    tokens: Option<PathBuf>,
+    #[command(flatten)]
+    tunnels: TunnelFlags,
 
     /// Read settings from FILE (TOML), which flags override
     #[arg(long, value_name = "FILE")]
@@ -87,44 +69,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 
-    /// The prefix of clients' addresses, one of IPv4, one of IPv6, or both [default: 10.77.0.0/24 and fd77:6d61:726c::/64]
-    #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
-    pool: Vec<IpNet>,
-
-    /// Give packets of clients the address of this machine, with nftables
-    #[arg(long)]
-    nat: bool,
-
-    /// Carry TCP as streams or packets [default: streams, where the server has --nat or this flag]
-    #[arg(long, value_name = "HOW")]
-    tcp: Option<Tcp>,
-
-    /// Give clients sockets of UDP (CONNECT-UDP), which have the address of this machine, as --nat does
-    #[arg(long)]
-    udp: bool,
-
-    /// Announce the address of a resolver to clients; repeatable, at most three
-    #[arg(long, value_name = "ADDR")]
-    dns: Vec<IpAddr>,
-
-    /// Let clients reach these addresses only; repeatable [default: all]
-    #[arg(long, value_name = "ADDR/LENGTH", value_parser = network)]
-    allow: Vec<IpNet>,
-
-    /// Tunnels of one user at a time [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    per_user: Option<u16>,
-
-    /// The largest packet to clients, in bytes [default: 1400]
-    #[arg(long, value_name = "BYTES")]
-    mtu: Option<u16>,
-
-    /// The name of the network device
-    ///
-    /// By default marline0, of a server marline-tunnel.
-    #[arg(long, value_name = "NAME", value_parser = device_name)]
-    device: Option<String>,
-
     /// Serve metrics for Prometheus as http://ADDR:PORT/metrics
     ///
     /// A port alone, as :9100, is that of this host alone; write *:9100 for all addresses. Others are written as those of --listen.
@@ -133,17 +77,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     transport: TransportFlags,
-}
-
-/// Parses an address or a prefix.
-fn network(text: &str) -> Result<IpNet, String> {
-    let network: marline_http::Network = text
-        .parse()
-        .map_err(|error: marline_http::InvalidNetwork| error.to_string())?;
-    network
-        .to_string()
-        .parse()
-        .map_err(|_| "not a network".to_owned())
 }
 
 impl Arguments {
@@ -158,19 +91,10 @@ impl Arguments {
     }
 
     fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
-        file.file("tokens", &mut self.tokens)?;
+        self.tunnels.read(file)?;
         file.one("listen", &mut self.listen, str::parse)?;
         self.read_identity(file)?;
         file.file("state", &mut self.state)?;
-        file.several("pool", &mut self.pool, network)?;
-        file.switch("nat", &mut self.nat)?;
-        file.one("tcp", &mut self.tcp, choice)?;
-        file.switch("udp", &mut self.udp)?;
-        file.several("dns", &mut self.dns, str::parse)?;
-        file.several("allow", &mut self.allow, network)?;
-        file.number("per_user", &mut self.per_user, 1)?;
-        file.number("mtu", &mut self.mtu, MIN_MTU)?;
-        file.one("device", &mut self.device, device_name)?;
         file.one("metrics", &mut self.metrics, str::parse)
     }
 
@@ -193,16 +117,6 @@ impl Arguments {
             _ => return Ok(()),
         };
         Err(Failure::Usage(problem.to_owned()))
-    }
-
-    /// The file of users.
-    fn tokens(&self) -> Result<&Path, Failure> {
-        let missing = || {
-            Failure::Usage(
-                "the file of users is missing; name it with tokens, or --tokens".to_owned(),
-            )
-        };
-        self.tokens.as_deref().ok_or_else(missing)
     }
 }
 
@@ -227,39 +141,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Arc::new(runtime),
     );
     log.map_err(|error| failed(&error))?.install();
-    let file = arguments.tokens()?.to_owned();
-    let tokens = Tokens::read_some(&file).map_err(|error| failed(&error))?;
-    let pool = pool(&arguments)?;
-    if arguments.dns.len() > MAX_RESOLVERS {
-        return Err(Failure::Usage(format!(
-            "--dns: give at most {MAX_RESOLVERS} addresses, which is what hosts use"
-        )));
-    }
-    let gateway = GatewayConfig {
-        device: arguments.device.clone().unwrap_or(DEVICE.to_owned()),
-        mtu: arguments.mtu.unwrap_or(MTU),
-        nat: arguments.nat,
-    };
-    let mut gateway = Gateway::open(gateway, &pool).map_err(|error| failed(&error))?;
-    let tunnels = Tunnels::new(
-        tunnel::ServerConfig {
-            tokens,
-            pool,
-            destinations: destinations(&arguments),
-            split_tcp: match arguments.tcp {
-                Some(tcp) => matches!(tcp, Tcp::Streams),
-                // Otherwise the networks behind see the addresses of clients.
-                None => arguments.nat,
-            },
-            resolvers: arguments.dns.clone(),
-            proxy_udp: arguments.udp || arguments.nat,
-        },
-        gateway.device(),
-    );
+    let mut open = OpenTunnels::open(&arguments.tunnels)?;
+    let tunnels = Arc::clone(open.tunnels());
     let server = Server::bind(config(&arguments, &tunnels)?);
     let server = server.await.map_err(|error| failed(&error))?;
     // The port is ours: now packets may pass.
-    gateway.set_up().map_err(|error| failed(&error))?;
+    open.begin()?;
     for address in server.metrics_addrs() {
         print_message(&format!("metrics on http://{address}/metrics"));
     }
@@ -267,25 +154,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         print_message(&format!("listening on https://{address}"));
     }
     tokio::spawn(stop(server.handle(), signals));
-    tokio::spawn(follow_tokens(file, Arc::clone(&tunnels), hang_up));
+    let flags = arguments.tunnels.clone();
+    tokio::spawn(follow_users(flags, Arc::clone(&tunnels), hang_up));
     let served = tokio::select! {
-        gone = tunnels.run() => match gone {
-            Ok(never) => match never {},
-            Err(error) => Err(Failure::Failed(format!("the network device is gone: {error}"))),
-        },
+        gone = open.run() => Err(gone),
         served = server.run() => served.map_err(|error| failed(&error)),
     };
-    drop(gateway);
+    drop(open);
     MessageLog::finish(limits::LOG_FINISH);
     served
 }
 
-/// Reads the tokens again at each signal.
-async fn follow_tokens(path: PathBuf, tunnels: Arc<Tunnels>, mut hang_up: Signal) {
+/// Reads the users again at each signal.
+async fn follow_users(flags: TunnelFlags, tunnels: Arc<Tunnels>, mut hang_up: Signal) {
     while hang_up.recv().await.is_some() {
-        let path = path.clone();
+        let flags = flags.clone();
         // A disk may not answer.
-        let read = tokio::task::spawn_blocking(move || Tokens::read(&path)).await;
+        let read = tokio::task::spawn_blocking(move || flags.users()).await;
         let (level, text) = match read {
             Ok(Ok(tokens)) => {
                 let users = tokens.len();
@@ -316,24 +201,6 @@ async fn stop(handle: Handle, [mut terminate, mut interrupt]: [Signal; 2]) {
     handle.hurry();
 }
 
-fn pool(arguments: &Arguments) -> Result<Arc<Pool>, Failure> {
-    let given = &arguments.pool;
-    let default = POOL.iter().filter_map(|text| text.parse().ok());
-    let prefixes: Vec<IpNet> = match given.is_empty() {
-        true => default.collect(),
-        false => given.clone(),
-    };
-    Pool::new(&prefixes, arguments.per_user.unwrap_or(PER_USER).into())
-        .map_err(|error| Failure::Usage(format!("--pool: {error}")))
-}
-
-fn destinations(arguments: &Arguments) -> Vec<IpNet> {
-    match arguments.allow.is_empty() {
-        true => [IpNet::V4(Default::default()), IpNet::V6(Default::default())].into(),
-        false => arguments.allow.clone(),
-    }
-}
-
 fn config(arguments: &Arguments, tunnels: &Arc<Tunnels>) -> Result<ServerConfig, Failure> {
     let listen = arguments.listen.unwrap_or(Listen::everywhere(PORT));
     let state = state::open(arguments.state.as_deref())?;
@@ -349,7 +216,8 @@ fn config(arguments: &Arguments, tunnels: &Arc<Tunnels>) -> Result<ServerConfig,
         http2: false,
         http3: true,
         cleartext: false,
-        tunnels: true,
+        tunnels: false,
+        http3_tunnels: true,
     };
     let metrics = arguments.metrics.map(MetricsListen::addresses);
     config.metrics = metrics.map(|listen| listen.first);
@@ -464,7 +332,7 @@ mod tests {
             let message = refused::<Arguments>(text, |file| arguments().read(file));
             assert!(message.contains(expected), "{text}: {message}");
         }
-        let Err(Failure::Usage(message)) = arguments().tokens().map(drop) else {
+        let Err(Failure::Usage(message)) = OpenTunnels::open(&arguments().tunnels).map(drop) else {
             panic!("the users are missing");
         };
         assert!(message.contains("--tokens"), "{message}");

@@ -12,6 +12,7 @@ mod network;
 mod networks;
 mod programs;
 mod selection;
+mod site;
 mod split;
 mod traffic;
 mod udp;

@@ -38,10 +38,25 @@ pub(crate) fn printed<A: AsRef<OsStr>>(arguments: &[A]) -> String {
 }
 
 fn marline<A: AsRef<OsStr>>(arguments: &[A]) -> Command {
+    verb("tunnel", arguments)
+}
+
+/// A verb of `marline`.
+fn verb<A: AsRef<OsStr>>(verb: &str, arguments: &[A]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marline"));
-    command.arg("tunnel").args(arguments).stdin(Stdio::null());
+    command.arg(verb).args(arguments).stdin(Stdio::null());
     command.env_remove("MARLINE_TUNNEL_TOKEN");
     command
+}
+
+/// The output of a verb of `marline`, and its status.
+pub(crate) fn output_of<A: AsRef<OsStr>>(
+    namespace: &Namespace,
+    name: &str,
+    arguments: &[A],
+) -> Output {
+    let mut command = verb(name, arguments);
+    namespace.inside(|| command.output()).unwrap().unwrap()
 }
 
 /// A verb of `marline tunnel` for which `etc` is the directory /etc.
@@ -70,6 +85,15 @@ impl Program {
     /// Starts a verb of `marline tunnel`.
     pub(crate) fn start<A: AsRef<OsStr>>(namespace: &Namespace, arguments: &[A]) -> Self {
         Self::spawn(namespace, marline(arguments))
+    }
+
+    /// Starts a verb of `marline`.
+    pub(crate) fn start_verb<A: AsRef<OsStr>>(
+        namespace: &Namespace,
+        name: &str,
+        arguments: &[A],
+    ) -> Self {
+        Self::spawn(namespace, verb(name, arguments))
     }
 
     /// Starts a verb of `marline tunnel` with this directory /etc.

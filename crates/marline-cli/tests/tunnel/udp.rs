@@ -25,7 +25,7 @@ impl Setting {
     }
 
     /// The arguments of a client that passes datagrams on to `to`.
-    fn passing(&self, token: &str, to: SocketAddr, more: &[&str]) -> Vec<String> {
+    pub(crate) fn passing(&self, token: &str, to: SocketAddr, more: &[&str]) -> Vec<String> {
         // The first are those of `up`.
         let mut arguments = self.up("none", token, &[]);
         let device = arguments.iter().position(|argument| argument == "--device");
@@ -43,6 +43,15 @@ impl Setting {
         let mut client = Program::start(&self.network.client, &arguments);
         client.wait_for("passing on", 1);
         client
+    }
+}
+
+impl Setting {
+    /// Passes a datagram on to the host, and its answer back.
+    pub(crate) fn passes_datagrams_on(&self) {
+        let _client = self.pass_on(at(HOST[0], UDP_PORT), &[]);
+        let program = program(&self.network.client);
+        assert!(!ask(&program, 10).is_empty());
     }
 }
 

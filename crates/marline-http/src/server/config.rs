@@ -109,6 +109,15 @@ pub struct Protocols {
     /// WebSocket as such. It accepts with a response that has the extension [`Tunnel`](super::Tunnel).
     /// Requests of extended CONNECT over HTTP/3 have the extension [`Datagrams`](crate::http3::Datagrams).
     pub tunnels: bool,
+    /// Whether the site is asked for tunnels over HTTP/3, also without [`tunnels`](Self::tunnels).
+    pub http3_tunnels: bool,
+}
+
+impl Protocols {
+    /// Whether the site is asked for tunnels over HTTP/3.
+    pub(super) fn has_tunnels_over_http3(self) -> bool {
+        self.tunnels || self.http3_tunnels
+    }
 }
 
 impl Default for Protocols {
@@ -120,6 +129,7 @@ impl Default for Protocols {
             http3: true,
             cleartext: false,
             tunnels: false,
+            http3_tunnels: false,
         }
     }
 }
@@ -355,6 +365,7 @@ impl ServerConfig {
                 http3: false,
                 cleartext: true,
                 tunnels: true,
+                http3_tunnels: false,
             },
             multipath_tcp: false,
             ..Self::new(listen, None, site)

@@ -186,8 +186,8 @@ impl ClientConnection {
         let config = http3::config(
             current.limits.max_header_bytes,
             http3::Extensions {
-                connect_protocol: context.protocols.tunnels,
-                datagrams: context.protocols.tunnels,
+                connect_protocol: context.protocols.has_tunnels_over_http3(),
+                datagrams: context.protocols.has_tunnels_over_http3(),
             },
             &self.quic,
             &current.transport,

@@ -279,7 +279,7 @@ fn remembered_settings(config: &ServerConfig) -> [u8; 32] {
     let transport = rows(TransportConfig::SETTINGS, "", &config.quic.transport);
     let limits = rows(ServerLimits::SETTINGS, "", &config.limits);
     // Whether extended CONNECT is accepted.
-    hash.update(&[u8::from(config.protocols.tunnels)]);
+    hash.update(&[u8::from(config.protocols.has_tunnels_over_http3())]);
     for row in transport.iter().chain(&limits) {
         hash.update(format!("\n{}={:?}", row.key, row.default).as_bytes());
     }

@@ -205,6 +205,7 @@ fn protocols(version: HttpVersion) -> Protocols {
         http3: false,
         cleartext: false,
         tunnels: false,
+        http3_tunnels: false,
     };
     match version {
         HttpVersion::Http11 => protocols.http1 = true,

@@ -73,6 +73,7 @@ impl App {
                 http3: true,
                 cleartext: false,
                 tunnels: true,
+                http3_tunnels: false,
             };
             change(config);
         })
