@@ -159,6 +159,15 @@ impl DatagramQueue {
         }
         self.waiting.front()
     }
+
+    fn next_frame_size(&self) -> Option<usize> {
+        self.waiting.front().map(|queued| frame_size(&queued.data))
+    }
+}
+
+/// Size of the DATAGRAM frame with `data`, in bytes.
+fn frame_size(data: &Bytes) -> usize {
+    1 + varint::size(data.len() as u64) + data.len()
 }
 
 /// The room for DATAGRAM frames in a packet.
@@ -313,6 +322,12 @@ impl Datagrams {
         Ok(first)
     }
 
+    /// Size of the next DATAGRAM frame of the path of `queue`, which may be the best one, in bytes.
+    pub(crate) fn next_frame_size(&self, queue: &DatagramQueue, is_best: bool) -> Option<usize> {
+        let of_best = || is_best.then(|| self.outgoing.next_frame_size()).flatten();
+        queue.next_frame_size().or_else(of_best)
+    }
+
     /// Whether datagrams wait for the best path.
     pub(crate) fn is_due(&self) -> bool {
         !self.outgoing.is_empty()
@@ -372,8 +387,7 @@ fn write_all(
 ) {
     while let Some(Queued { data, .. }) = queue.front(now) {
         let frame = Datagram { data };
-        let size = 1 + varint::size(data.len() as u64) + data.len();
-        let fits = room.buf.len() + size <= room.limit;
+        let fits = room.buf.len() + frame_size(data) <= room.limit;
         if fits {
             frame.encode(room.buf);
             room.fresh = false;

@@ -262,7 +262,7 @@ impl Connection {
     }
 
     /// Whether data of streams waits for a packet on `at`.
-    fn has_stream_data(&self, at: Slot) -> bool {
+    pub(super) fn has_stream_data(&self, at: Slot) -> bool {
         !self.paths[at].queue.is_empty() || self.paths.is_single() && self.sending.ready().is_some()
     }
 

@@ -128,8 +128,9 @@ impl Connection {
         let ecn = self.paths[at].tuples.active.ecn.mark(now);
         let mut segment_size = None;
         for _ in 0..max_datagrams {
+            let most = segment_size.unwrap_or(mtu);
             let credit = self.paths[at].credit_for_data();
-            let size = mtu.min(usize::try_from(credit).unwrap_or(usize::MAX));
+            let size = most.min(usize::try_from(credit).unwrap_or(usize::MAX));
             if size < MIN_PACKET_SPACE {
                 break;
             }
@@ -149,13 +150,16 @@ impl Connection {
                 permit,
             };
             if !self.write_datagram(now, next, buf)? {
-                self.record_send_limit(at, permit);
+                if most == mtu {
+                    self.record_send_limit(at, permit);
+                }
                 break;
             }
             let len = buf.len() - from;
             self.on_datagram_sent(at, len);
-            segment_size.get_or_insert(len);
-            if len < mtu {
+            // All have the size of the first, but the last, which may be smaller.
+            let is_last = len < *segment_size.get_or_insert(len);
+            if is_last || len < mtu && !self.has_datagram_for(at, len) {
                 break;
             }
         }
@@ -166,6 +170,16 @@ impl Connection {
             size,
             segment_size: segment_size.filter(|&segment| segment < size),
         }))
+    }
+
+    /// Whether the next packet of `at` would have nothing but datagrams of the application, of which the first fits into `size`
+    /// bytes.
+    fn has_datagram_for(&self, at: Slot, size: usize) -> bool {
+        let path = &self.paths[at];
+        let is_best = at == self.paths.best();
+        let frame = self.datagrams.next_frame_size(&path.datagrams, is_best);
+        let room = size.saturating_sub(path.shortest_overhead());
+        !self.has_stream_data(at) && frame.is_some_and(|frame| frame <= room)
     }
 
     /// The size of datagrams, in bytes. PTO probes are small: if only large datagrams are lost, probes arrive and

@@ -258,6 +258,11 @@ impl Path {
         usize::from(self.tuples.active.mtu.current()).saturating_sub(header + TAG_LEN)
     }
 
+    /// Bytes of a 1-RTT packet with the shortest packet number that are not payload.
+    pub(crate) fn shortest_overhead(&self) -> usize {
+        1 + self.remote_cids.active().len() + 1 + TAG_LEN
+    }
+
     /// Number of probe packets still to be sent, with application data or without.
     pub(crate) fn probes(&self) -> u8 {
         self.recovery.probes(SpaceId::Data)

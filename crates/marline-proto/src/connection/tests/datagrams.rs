@@ -151,3 +151,33 @@ fn neither_datagrams_nor_streams_wait_for_all_of_the_other() {
         "{received:?}"
     );
 }
+
+/// The packets of one send have one size, which the last may fall short of (`UDP_SEGMENT` of `udp(7)`).
+#[test]
+fn datagrams_of_one_length_leave_in_one_batch() {
+    let mut pair = Pair::new();
+    let ends = pair.establish();
+    pair.drive(Duration::from_secs(1));
+    let now = pair.now;
+    let client = pair.client(ends.client);
+    for length in [1000, 1000, 1000, 900, 1000, 1100] {
+        assert_eq!(client.send_datagram(pattern(length)), Ok(()));
+    }
+    let batches = std::iter::from_fn(|| {
+        let mut bytes = Vec::new();
+        let batch = client.poll_transmit(now, 16, &mut bytes)?;
+        assert_eq!(batch.size, bytes.len());
+        let segment = batch.segment_size.unwrap_or(batch.size);
+        Some(bytes.chunks(segment).map(<[u8]>::len).collect::<Vec<_>>())
+    });
+    let batches: Vec<_> = batches.collect();
+    let [first, second, third] = &batches[..] else {
+        panic!("{batches:?}");
+    };
+    let overhead = third[0] - 1100;
+    assert!((20..40).contains(&overhead), "{overhead}");
+    let lengths = |batch: &[usize]| batch.iter().map(|size| size - overhead).collect::<Vec<_>>();
+    assert_eq!(lengths(first), [1000, 1000, 1000, 900]);
+    assert_eq!(lengths(second), [1000]);
+    assert_eq!(lengths(third), [1100]);
+}
