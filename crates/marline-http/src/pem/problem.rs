@@ -35,6 +35,9 @@ pub enum PemProblem {
         "its lines are separated by \\n as text; `printf '%b' \"$(cat FILE)\" > new.pem` makes lines of them"
     )]
     EscapedLines,
+    /// There are no line breaks, or blanks in their place.
+    #[error("its lines were joined to one; copy it again with its line breaks")]
+    JoinedLines,
     /// Blanks stand before the lines, as in YAML.
     #[error("its lines begin with blanks; `sed 's/^[[:blank:]]*//' FILE > new.pem` removes them")]
     Indented,
@@ -275,9 +278,16 @@ pub(super) fn explain(content: &[u8], wanted: Wanted, error: Option<&pem::Error>
     if blocks.is_encrypted && (wanted == Wanted::PrivateKey || error.is_some()) {
         return PemProblem::Encrypted;
     }
+    // Before the others, which name a block by its first line.
+    if blocks.are_joined {
+        return match blocks.has_escaped_lines {
+            true => PemProblem::EscapedLines,
+            false => PemProblem::JoinedLines,
+        };
+    }
     match error {
-        Some(pem::Error::MissingSectionEnd { end_marker }) => {
-            let label = String::from_utf8_lossy(end_marker).into_owned();
+        Some(pem::Error::MissingSectionEnd { .. }) => {
+            let label = blocks.labels.last().cloned().unwrap_or_default();
             return PemProblem::CutOff { label };
         }
         Some(pem::Error::IllegalSectionStart { .. }) if blocks.has_escaped_lines => {
@@ -379,6 +389,8 @@ struct Blocks {
     /// Whether one is of a key that is encrypted (RFC 5958; RFC 1421, section 4.6.1.1).
     is_encrypted: bool,
     are_indented: bool,
+    /// Whether the content of one stands on its first line.
+    are_joined: bool,
     /// Whether `\n` stands in the place of line breaks.
     has_escaped_lines: bool,
 }
@@ -390,6 +402,7 @@ impl Blocks {
             labels: Vec::new(),
             is_encrypted: false,
             are_indented: false,
+            are_joined: false,
             has_escaped_lines: text.contains("-----\\n") || text.contains("-----\\r"),
         };
         for line in text.split(['\n', '\r']) {
@@ -401,6 +414,10 @@ impl Blocks {
             let Some(label) = label.and_then(|rest| rest.strip_suffix("-----")) else {
                 continue;
             };
+            if label.contains("-----") {
+                found.are_joined = true;
+                continue;
+            }
             found.are_indented |= line.starts_with([' ', '\t']);
             found.is_encrypted |= label == "ENCRYPTED PRIVATE KEY";
             // No message quotes more.

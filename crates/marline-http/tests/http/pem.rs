@@ -104,6 +104,13 @@ fn keys_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() {
     files.write("utf16.pem", utf_16(&key, b"\xff\xfe"));
     files.write("utf16-no-mark.pem", utf_16(&key, b""));
     files.write("one-line.pem", key.replace('\n', "\\n"));
+    files.write("one-line-no-end.pem", key.trim().replace('\n', "\\n"));
+    files.write("joined.pem", key.replace('\n', ""));
+    files.write("blanks.pem", key.replace('\n', " "));
+    files.write(
+        "joined-other.pem",
+        key.replace('\n', "").replace("PRIVATE", "MY"),
+    );
     files.write(
         "indented.pem",
         key.replace("\n", "\n    ")
@@ -158,8 +165,12 @@ fn keys_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() {
         ("utf16.pem", "UTF-16 | iconv"),
         ("utf16-no-mark.pem", "UTF-16 | iconv"),
         ("one-line.pem", "\\n as text | printf"),
+        ("one-line-no-end.pem", "\\n as text | printf"),
+        ("joined.pem", "joined to one"),
+        ("blanks.pem", "joined to one"),
+        ("joined-other.pem", "joined to one"),
         ("indented.pem", "begin with blanks | sed"),
-        ("cut.pem", "cut off"),
+        ("cut.pem", "PRIVATE KEY has no end | cut off"),
         (
             "short.pem",
             "damaged, cut off | openssl pkey -in FILE -check",
@@ -183,6 +194,9 @@ fn keys_that_cannot_be_used_are_refused_with_the_cause_and_what_to_do() {
             assert!(message.contains(words), "{name}: `{words}` in {message}");
         }
         assert!(!message.contains('\n'), "{message}");
+        for secret in &lines[1..lines.len() - 1] {
+            assert!(!message.contains(&secret[..8]), "{name}: {message}");
+        }
     }
 }
 
