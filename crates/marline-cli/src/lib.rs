@@ -131,8 +131,9 @@ fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
     run_in(tokio::runtime::Builder::new_multi_thread(), work)
 }
 
-/// The same on this thread alone, for servers. The workers of a server have threads of their own; a single one is this thread, where
-/// tasks take turns, so that an endpoint sends what several of them have written at once.
+/// The same on this thread alone, for servers and clients of tunnels. The workers of a server have threads of their own; a single
+/// one is this thread, where tasks take turns, so that an endpoint sends what several of them have written at once, and no packet
+/// wakes another thread.
 fn on_this_thread(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     run_in(tokio::runtime::Builder::new_current_thread(), async {
         tokio::select! {

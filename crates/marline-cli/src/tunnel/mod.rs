@@ -15,7 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) use self::server::{OpenTunnels, TunnelTable};
 
 use crate::failure::Failure;
-use crate::in_runtime;
+use crate::{in_runtime, on_this_thread};
 
 /// The port of tunnels, that of `marline serve`.
 const PORT: u16 = 4433;
@@ -56,12 +56,12 @@ enum Action {
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
-        Action::Up(arguments) => in_runtime(up::run(*arguments)),
+        Action::Up(arguments) => on_this_thread(up::run(*arguments)),
         Action::Down(arguments) => in_runtime(down::run(arguments)),
         Action::Run(arguments) => run::run(&arguments),
-        Action::Serve(arguments) => in_runtime(serve::run(*arguments)),
+        Action::Serve(arguments) => on_this_thread(serve::run(*arguments)),
         Action::Token(arguments) => token::run(&arguments),
-        Action::Udp(arguments) => in_runtime(udp::run(*arguments)),
+        Action::Udp(arguments) => on_this_thread(udp::run(*arguments)),
     }
 }
 

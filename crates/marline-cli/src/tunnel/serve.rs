@@ -23,6 +23,7 @@ use crate::failure::{Failure, print_message};
 use crate::listen::{Listen, MetricsListen};
 use crate::server::state;
 use crate::transport::TransportFlags;
+use crate::workers::Workers;
 
 /// Serve tunnels: pass packets of clients on to other networks
 ///
@@ -225,6 +226,8 @@ fn config(arguments: &Arguments, tunnels: &Arc<Tunnels>) -> Result<ServerConfig,
         .also_metrics
         .extend(metrics.and_then(|listen| listen.also));
     config.more_metrics = vec![Arc::clone(tunnels) as _];
+    let workers = Workers::default().count(config.endpoint.as_ref());
+    config.workers = workers.map_err(Failure::Usage)?;
     config.qlog = arguments.transport.qlog_directory()?;
     let mut transport = arguments.transport.config()?;
     // Whether there are several paths is the choice of clients.
