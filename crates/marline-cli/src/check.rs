@@ -13,9 +13,9 @@ use marline_site::{Require, Rules, SiteClients, SiteConfig, identities, sites};
 
 use crate::config_file::{ConfigFile, FileKeys, LISTEN};
 use crate::failure::{Failure, print_message};
-use crate::server::{self, Account, Privileges, certificates, check_rotation, name_site, state};
 #[cfg(target_os = "linux")]
-use crate::tunnel::TunnelTable;
+use crate::server::TunnelTable;
+use crate::server::{self, Account, Privileges, certificates, check_rotation, name_site, state};
 use crate::{in_runtime, proxy, serve};
 
 /// Check a configuration file, and say what it means
@@ -119,7 +119,8 @@ async fn check(arguments: Arguments) -> Result<(), Failure> {
     }
     #[cfg(target_os = "linux")]
     if let Some(table) = &file.tunnel {
-        let users = table.flags.some_users();
+        let users = table.certificates(clients.rules());
+        let users = users.and_then(|certificates| table.flags.some_users(certificates));
         out!(
             "tunnels for users: {}\n",
             users

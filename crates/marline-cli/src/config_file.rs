@@ -1,5 +1,7 @@
 //! The settings of a server in a TOML file. Flags of the command line override them.
 
+#[cfg(target_os = "linux")]
+mod flags;
 mod foreign;
 mod history;
 mod quic_lb;
@@ -22,6 +24,10 @@ use marline_http::server::{AccessLogFormat, ServerLimits, TrustedProxies};
 use marline_http::{HostPattern, TlsVersion, read_regular_file};
 use marline_site::SiteConfig;
 
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) use self::flags::testing as flags_testing;
+#[cfg(target_os = "linux")]
+pub(crate) use self::flags::{FlagsFile, choice, flag_keys};
 pub(crate) use self::history::HistoryKeys;
 pub(crate) use self::quic_lb::QuicLbKeys;
 use self::short_table::ShortTable;
@@ -78,7 +84,7 @@ pub(crate) struct ConfigFile {
     pub(crate) sites: Vec<SiteConfig>,
     pub(crate) history: Option<History>,
     #[cfg(target_os = "linux")]
-    pub(crate) tunnel: Option<crate::tunnel::TunnelTable>,
+    pub(crate) tunnel: Option<crate::server::TunnelTable>,
     /// The keys of [`EndpointConfig::SETTINGS`].
     pub(crate) endpoint: Option<WrittenTable>,
     /// The keys of [`TransportConfig::SETTINGS`].
@@ -284,7 +290,7 @@ impl ConfigFile {
         all.push(Row {
             key: TUNNEL.to_owned(),
             about: "Tunnels beside the sites: flags of `tunnel serve`, and the `names` that have tunnels, by default all",
-            allowed: format!("a table: {}", crate::tunnel::TunnelTable::keys()),
+            allowed: format!("a table: {}", crate::server::TunnelTable::keys()),
             words: Vec::new(),
             default: String::new(),
         });
@@ -386,7 +392,7 @@ impl ConfigFile {
         written.apply(Self::only_of(verb), &mut file)?;
         #[cfg(target_os = "linux")]
         if let Some(table) = written.table(TUNNEL)? {
-            let table = crate::tunnel::TunnelTable::read(table, base);
+            let table = crate::server::TunnelTable::read(table, base);
             file.tunnel = Some(table.map_err(|failure| failure.to_string())?);
         }
         if let (Some(keys), Some(table)) = (&mut file.quic_lb, written.table(QUIC_LB)?) {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use ipnet::IpNet;
 use marline::TransportConfig;
@@ -21,7 +21,7 @@ use marline_h3::capsule::CapsuleType;
 use marline_http::Body;
 use marline_http::http3::Datagrams;
 use marline_http::log::{Frequent, Level, Subject, emit, emit_frequent};
-use marline_http::server::{ClientAddress, Site, Tunnel};
+use marline_http::server::{ClientAddress, Site, TlsClient, Tunnel};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tower::service_fn;
@@ -196,8 +196,7 @@ impl Tunnels {
             && *request.method() == Method::CONNECT
             && is_plain
         {
-            let token = request.headers().get(PROXY_AUTHORIZATION).and_then(bearer);
-            let user = token.and_then(|token| self.tokens.borrow().user_of(token));
+            let user = self.user_of(&request, &[PROXY_AUTHORIZATION]).ok();
             return dialer.answer(user, self.tokens.subscribe(), request).await;
         }
         let protocol = request.extensions().get::<Protocol>();
@@ -206,12 +205,8 @@ impl Tunnels {
             && *request.method() == Method::CONNECT
             && is_udp
         {
-            let fields = request.headers();
-            let field = fields
-                .get(AUTHORIZATION)
-                .or(fields.get(PROXY_AUTHORIZATION));
-            let token = field.and_then(bearer);
-            let user = token.and_then(|token| self.tokens.borrow().user_of(token));
+            let fields = [AUTHORIZATION, PROXY_AUTHORIZATION];
+            let user = self.user_of(&request, &fields).ok();
             return proxy.answer(user, self.tokens.subscribe(), request).await;
         }
         let client = request.extensions().get::<ClientAddress>();
@@ -226,23 +221,38 @@ impl Tunnels {
         }
     }
 
+    /// The user of a request: that of the token in the first of these `fields` that it has, or of the certificate of its connection.
+    fn user_of(&self, request: &Request<Body>, fields: &[HeaderName]) -> Result<User, Refusal> {
+        let field = fields.iter().find_map(|name| request.headers().get(name));
+        match field.and_then(bearer) {
+            Some(token) => {
+                let user = self.tokens.borrow().user_of(token);
+                user.ok_or(Refusal::UnknownToken)
+            }
+            None => self.certified(request).ok_or(Refusal::NoToken),
+        }
+    }
+
+    /// The user with the certificate of the connection of a request.
+    fn certified(&self, request: &Request<Body>) -> Option<User> {
+        let client = request.extensions().get::<TlsClient>()?;
+        self.tokens.borrow().user_with(client)
+    }
+
     /// Opens a tunnel of the client at this address.
     fn open(
         self: &Arc<Self>,
         request: Request<Body>,
         client: Option<SocketAddr>,
     ) -> Result<Response<Body>, Refusal> {
-        let (parts, content) = request.into_parts();
-        let protocol = parts.extensions.get::<Protocol>();
+        let protocol = request.extensions().get::<Protocol>();
         let is_tunnel = protocol.is_some_and(|protocol| protocol.as_str() == PROTOCOL);
-        if parts.method != Method::CONNECT || !is_tunnel {
+        if *request.method() != Method::CONNECT || !is_tunnel {
             return Err(Refusal::NoTunnel);
         }
         // First, so that others learn nothing more of the server.
-        let token = parts.headers.get(AUTHORIZATION).and_then(bearer);
-        let token = token.ok_or(Refusal::NoToken)?;
-        let user = self.tokens.borrow().user_of(token);
-        let user = user.ok_or(Refusal::UnknownToken)?;
+        let user = self.user_of(&request, &[AUTHORIZATION])?;
+        let (parts, content) = request.into_parts();
         let scope = Scope::of_path(parts.uri.path());
         let scope = scope.map_err(|error| Refusal::Target(error.to_string()))?;
         let datagrams = parts.extensions.get::<Datagrams>();
@@ -384,7 +394,7 @@ impl Registered {
             _ = tokens.wait_for(|tokens| !tokens.has(user)) => {
                 match self.tunnels.is_closed.load(Relaxed) {
                     true => STOPPED,
-                    false => "its token was revoked",
+                    false => user.end(),
                 }
             }
         }
@@ -527,8 +537,8 @@ enum Refusal {
     /// It asks for something else.
     #[error("it asks for no tunnel")]
     NoTunnel,
-    /// It has no token.
-    #[error("it has no token")]
+    /// It has no token, nor a certificate.
+    #[error("it has no token, and no certificate that is accepted")]
     NoToken,
     /// Its token is not valid.
     #[error("its token is unknown, or was revoked")]

@@ -1,4 +1,4 @@
-//! The users of a server, who prove by a token who they are.
+//! The users of a server, who prove by a token or a certificate who they are.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use marline::Sha256;
+use marline::{Runtime, Sha256, TokioRuntime};
+use marline_http::server::{ClientCertificates, TlsClient};
 use subtle::ConstantTimeEq;
 
 /// Bytes of a token, which is random: nobody guesses one of 256 bits, nor finds one by its hash.
@@ -22,6 +23,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Clone, Default)]
 pub struct Tokens {
     entries: Vec<Entry>,
+    certificates: Vec<ClientCertificates>,
 }
 
 /// A user, and the hash of the token.
@@ -31,20 +33,41 @@ struct Entry {
     hash: [u8; 32],
 }
 
-/// A user who has shown a token.
-#[derive(Clone, PartialEq, Eq)]
-pub struct User(Entry);
+/// A user who has shown a token or a certificate.
+#[derive(Clone)]
+pub struct User(Proof);
+
+#[derive(Clone)]
+enum Proof {
+    Token(Entry),
+    /// The certificate of a connection.
+    Certificate {
+        name: Arc<str>,
+        client: TlsClient,
+    },
+}
 
 impl User {
-    /// The name.
+    /// The name: that of the token, or the subject of the certificate, or its fingerprint if that is empty.
     pub fn name(&self) -> &str {
-        &self.0.user
+        match &self.0 {
+            Proof::Token(entry) => &entry.user,
+            Proof::Certificate { name, .. } => name,
+        }
+    }
+
+    /// Why a tunnel of a user who is not among the users any more has ended.
+    pub(crate) fn end(&self) -> &'static str {
+        match &self.0 {
+            Proof::Token(_) => "its token was revoked",
+            Proof::Certificate { .. } => "its certificate is not accepted any more",
+        }
     }
 }
 
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("User").field(&self.0.user).finish()
+        f.debug_tuple("User").field(&self.name()).finish()
     }
 }
 
@@ -166,7 +189,10 @@ impl Tokens {
             }
             entries.push(entry);
         }
-        Ok(Self { entries })
+        Ok(Self {
+            entries,
+            certificates: Vec::new(),
+        })
     }
 
     /// The user with this token. It takes the same time whoever has it, and whether anyone has.
@@ -178,12 +204,50 @@ impl Tokens {
                 found = Some(entry);
             }
         }
-        found.cloned().map(User)
+        found.cloned().map(|entry| User(Proof::Token(entry)))
     }
 
-    /// Whether the token that `user` has shown is among these.
+    /// These, and whoever has a certificate that one of `certificates` accepts.
+    #[must_use]
+    pub fn with_certificates(mut self, certificates: Vec<ClientCertificates>) -> Self {
+        self.certificates = certificates;
+        self
+    }
+
+    /// The user with the certificate of a connection, if that is accepted.
+    pub fn user_with(&self, client: &TlsClient) -> Option<User> {
+        let certificate = client.certificate()?;
+        let name = match certificate.subject() {
+            "" => format!("sha256:{}", certificate.fingerprint()),
+            subject => subject.to_owned(),
+        };
+        let proof = Proof::Certificate {
+            name: name.into(),
+            client: client.clone(),
+        };
+        self.accept(client).then_some(User(proof))
+    }
+
+    /// Whether the token or certificate that `user` has shown is still accepted.
     pub fn has(&self, user: &User) -> bool {
-        self.entries.contains(&user.0)
+        match &user.0 {
+            Proof::Token(entry) => self.entries.contains(entry),
+            Proof::Certificate { client, .. } => self.accept(client),
+        }
+    }
+
+    /// Whether a certificate of these was verified at the beginning of the connection, or is valid by other rules now.
+    fn accept(&self, client: &TlsClient) -> bool {
+        let Some(certificate) = client.certificate() else {
+            return false;
+        };
+        let mut rules = self.certificates.iter();
+        if rules.any(|rules| client.was_asked_for(Some(rules))) {
+            return true;
+        }
+        let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
+        let mut rules = self.certificates.iter();
+        now.is_ok_and(|now| rules.any(|rules| rules.still_accept(certificate, now)))
     }
 
     /// The number of users.

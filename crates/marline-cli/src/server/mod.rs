@@ -10,6 +10,8 @@ mod manager;
 mod pid_file;
 mod signals;
 pub(crate) mod state;
+#[cfg(target_os = "linux")]
+mod tunnels;
 mod upgrade;
 mod wanted;
 
@@ -27,6 +29,8 @@ use marline_http::server::{
     raise_open_file_limit, report_panics_in_one_line,
 };
 use marline_http::{HostPattern, TlsVersion, limits};
+#[cfg(target_os = "linux")]
+use marline_site::SiteClients;
 use marline_site::SiteConfig;
 #[cfg(target_os = "linux")]
 use marline_tunnel::tokens::Tokens;
@@ -38,6 +42,8 @@ pub(crate) use self::manager::ServiceManager;
 use self::pid_file::PidFile;
 pub(crate) use self::signals::{Signals, once_caught};
 pub(crate) use self::state::default_directory as state_directory;
+#[cfg(target_os = "linux")]
+pub(crate) use self::tunnels::{OpenTunnels, Tcp, TunnelFlags, TunnelTable, device_name};
 pub(crate) use self::upgrade::{Origin, Upgrader};
 use self::wanted::Configured;
 pub(crate) use self::wanted::Wanted;
@@ -48,8 +54,6 @@ use crate::key_log::KeyLogFlags;
 use crate::listen::{Listen, MetricsListen};
 use crate::on_this_thread;
 use crate::transport::{QuicVersion, RESEARCH, TransportFlags};
-#[cfg(target_os = "linux")]
-use crate::tunnel::{OpenTunnels, TunnelTable};
 use crate::values::named;
 use crate::workers::Workers;
 
@@ -364,7 +368,7 @@ async fn serve<S: Serving>(
         let log = config.access_log.clone();
         let served = kept.certificates.stapled(&config);
         #[cfg(target_os = "linux")]
-        let users = kept.users(&wanted)?;
+        let users = kept.users(&wanted, &config.client_rules)?;
         let replaced = reloaded.reload(config);
         replaced.map_err(|error| Failure::Failed(error.to_string()))?;
         #[cfg(target_os = "linux")]
@@ -441,9 +445,9 @@ impl Kept {
     /// # Errors
     /// Their file cannot be used.
     #[cfg(target_os = "linux")]
-    fn users<S>(&self, wanted: &Wanted<S>) -> Result<Tokens, Failure> {
+    fn users<S>(&self, wanted: &Wanted<S>, asked: &ClientRules) -> Result<Tokens, Failure> {
         match (&self.tunnels, &wanted.tables.tunnel) {
-            (Some(_), Some(table)) => table.flags.users(),
+            (Some(_), Some(table)) => table.flags.users(table.certificates(asked)?),
             _ => Ok(Tokens::default()),
         }
     }
@@ -454,7 +458,10 @@ impl Kept {
 /// # Errors
 /// They cannot be opened.
 #[cfg(target_os = "linux")]
-fn open_tunnels<S>(wanted: &Wanted<S>, origin: &Origin) -> Result<Option<OpenTunnels>, Failure> {
+fn open_tunnels<S: Serving>(
+    wanted: &Wanted<S>,
+    origin: &Origin,
+) -> Result<Option<OpenTunnels>, Failure> {
     let Some(table) = &wanted.tables.tunnel else {
         return Ok(None);
     };
@@ -462,7 +469,10 @@ fn open_tunnels<S>(wanted: &Wanted<S>, origin: &Origin) -> Result<Option<OpenTun
         let text = "[tunnel]: another process cannot take over tunnels; restart the server";
         return Err(Failure::Failed(text.to_owned()));
     }
-    OpenTunnels::open(&table.flags).map(Some)
+    let asked = SiteClients::of(&wanted.sites()?);
+    let asked = asked.map_err(|error| Failure::Failed(error.to_string()))?;
+    let certificates = table.certificates(asked.rules())?;
+    OpenTunnels::open(&table.flags, certificates).map(Some)
 }
 
 /// The history store, and the settings that it was opened with.

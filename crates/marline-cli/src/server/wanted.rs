@@ -44,7 +44,7 @@ pub(super) struct Tables {
     pub(super) endpoint: Option<WrittenTable>,
     pub(super) transport: WrittenTable,
     #[cfg(target_os = "linux")]
-    pub(super) tunnel: Option<crate::tunnel::TunnelTable>,
+    pub(super) tunnel: Option<super::TunnelTable>,
     /// Set if connections use history.
     pub(super) history: Option<History>,
     /// The authority of sites without certificates.
@@ -230,7 +230,7 @@ impl<S: Serving> Wanted<S> {
     }
 
     /// The sites, with the flags that concern all of them.
-    fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
+    pub(super) fn sites(&self) -> Result<Vec<SiteConfig>, Failure> {
         let mut sites = self.serving.sites()?;
         name_site(&mut sites, &self.flags.names)?;
         if let Some(compress) = self.flags.compress {

@@ -8,8 +8,9 @@ use marline_tunnel::restore::{Found, RestoreError};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
-use super::{CLIENT_DEVICE, device_name};
+use super::CLIENT_DEVICE;
 use crate::failure::{Failure, print_message};
+use crate::server::device_name;
 
 /// The time for a client to end.
 const END: Duration = Duration::from_secs(10);

@@ -1,18 +1,14 @@
 //! `marline tunnel`.
 
 mod down;
-mod keys;
 mod peer;
 mod run;
 mod serve;
-mod server;
 mod token;
 mod udp;
 mod up;
 
-use clap::{Args, Subcommand, ValueEnum};
-
-pub(crate) use self::server::{OpenTunnels, TunnelTable};
+use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::{in_runtime, on_this_thread};
@@ -37,13 +33,6 @@ pub(crate) struct Arguments {
     action: Action,
 }
 
-/// How connections of TCP are carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Tcp {
-    Streams,
-    Packets,
-}
-
 #[derive(Debug, Subcommand)]
 enum Action {
     Up(Box<up::Arguments>),
@@ -62,15 +51,5 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Action::Serve(arguments) => on_this_thread(serve::run(*arguments)),
         Action::Token(arguments) => token::run(&arguments),
         Action::Udp(arguments) => on_this_thread(udp::run(*arguments)),
-    }
-}
-
-/// A name that Linux allows for a network device.
-fn device_name(text: &str) -> Result<String, String> {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_name = !text.is_empty() && text.len() < 16 && text.chars().all(is_allowed);
-    match is_name && text != "." && text != ".." {
-        true => Ok(text.to_owned()),
-        false => Err("write 1 to 15 letters, digits, or - _ .".to_owned()),
     }
 }

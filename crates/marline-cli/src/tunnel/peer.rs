@@ -9,9 +9,10 @@ use clap::Args;
 use marline::{PathPolicy, PathRule};
 use marline_http::client::{ClientConfig, ClientError, Trust};
 use marline_http::read_regular_file;
+use marline_http::server::Identity;
 use marline_tunnel::client::OpenError;
 
-use super::keys::TunnelFile;
+use crate::config_file::FlagsFile;
 use crate::failure::{Failure, advice};
 use crate::transport::TransportFlags;
 
@@ -30,6 +31,14 @@ pub(super) struct Peer {
     /// The file of the token [default: the token in $MARLINE_TUNNEL_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// The certificate of the user in PEM, in place of a token
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+
+    /// Its private key in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
 
     /// Use this network interface or address of this machine, and no others; repeatable; as for `get`
     #[arg(long, value_name = "IFACE|ADDR[,backup][,cap=SIZE]")]
@@ -62,9 +71,17 @@ impl Peer {
     }
 
     /// Takes over from a file what the flags leave open.
-    pub(super) fn complete(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+    pub(super) fn complete(&mut self, file: &FlagsFile) -> Result<(), Failure> {
         file.one("server", &mut self.host, server)?;
         file.file("token_file", &mut self.token_file)?;
+        if self.cert.is_none() {
+            file.file("cert", &mut self.cert)?;
+            file.file("key", &mut self.key)?;
+            if self.cert.is_some() != self.key.is_some() {
+                let message = "cert and key belong together; give both";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+        }
         // Flags about trust replace those of the file as a whole.
         if self.cacert.is_none() && !self.insecure {
             file.file("cacert", &mut self.cacert)?;
@@ -79,7 +96,11 @@ impl Peer {
 
     /// The settings of connections to it.
     pub(super) fn client(&self, flags: &TransportFlags) -> Result<ClientConfig, Failure> {
+        let identity = self.cert.as_ref().zip(self.key.as_ref());
+        let identity = identity.map(|(cert, key)| Identity::from_pem_files(cert, key));
+        let identity = identity.transpose();
         let mut http = ClientConfig {
+            identity: identity.map_err(|error| Failure::Failed(error.to_string()))?,
             trust: match (&self.cacert, self.insecure) {
                 (Some(file), _) => Trust::File(file.clone()),
                 (None, true) => Trust::Insecure,
@@ -106,10 +127,15 @@ impl Peer {
         Ok(http)
     }
 
-    /// The token of the user. Not a command-line argument: other users of the machine can read those.
-    pub(super) fn token(&self) -> Result<String, Failure> {
+    /// The token of the user, which one with a certificate need not have. Not a command-line argument: other users of the machine
+    /// can read those.
+    pub(super) fn token(&self) -> Result<Option<String>, Failure> {
         let Some(file) = &self.token_file else {
-            return token_in(std::env::var_os(TOKEN)).map_err(Failure::Usage);
+            let variable = std::env::var_os(TOKEN);
+            return match self.cert.is_some() && variable.is_none() {
+                true => Ok(None),
+                false => token_in(variable).map(Some).map_err(Failure::Usage),
+            };
         };
         let text = read_regular_file(file, MAX_TOKEN_FILE)
             .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
@@ -118,7 +144,7 @@ impl Peer {
             Ok(text) if text.trim().is_empty() => Err(Failure::Failed(format!(
                 "{file} has no token; write the output of `marline tunnel token` into it"
             ))),
-            Ok(text) => Ok(text.trim().to_owned()),
+            Ok(text) => Ok(Some(text.trim().to_owned())),
             Err(error) => Err(Failure::Failed(format!(
                 "cannot read the token in {file}: {error}"
             ))),
@@ -135,7 +161,7 @@ fn token_in(variable: Option<OsString>) -> Result<String, String> {
             "the variable {TOKEN} is empty; give it a token, or the file of one with --token-file"
         )),
         None => Err(format!(
-            "a token is missing; give the file that `marline tunnel token` wrote with --token-file, or the token in ${TOKEN}"
+            "a token is missing; give the file that `marline tunnel token` wrote with --token-file, the token in ${TOKEN}, or a certificate with --cert and --key"
         )),
     }
 }
@@ -169,9 +195,10 @@ pub(super) fn connection_advice(error: &ClientError) -> Option<Cow<'static, str>
 pub(super) fn refusal_advice(error: &OpenError) -> Option<Cow<'static, str>> {
     match error {
         OpenError::Client(error) => connection_advice(error),
-        OpenError::Unauthorized => {
-            Some("ask its operator for a token, made with `marline tunnel token`".into())
-        }
+        OpenError::Unauthorized => Some(
+            "ask its operator for a token, made with `marline tunnel token`, or for a certificate"
+                .into(),
+        ),
         OpenError::NoTunnel { .. } => {
             Some("check host and port; `marline tunnel serve` is the server".into())
         }

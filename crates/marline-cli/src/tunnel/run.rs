@@ -8,8 +8,9 @@ use clap::Args;
 use marline_tunnel::restore::{Found, RestoreError};
 use nix::unistd::{User, initgroups, setgid, setuid};
 
-use super::{CLIENT_DEVICE, device_name};
+use super::CLIENT_DEVICE;
 use crate::failure::Failure;
+use crate::server::device_name;
 
 /// The variable with the user who called sudo.
 const SUDO_USER: &str = "SUDO_USER";

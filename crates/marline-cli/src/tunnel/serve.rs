@@ -10,18 +10,18 @@ use marline::TokioRuntime;
 use marline_http::limits;
 use marline_http::log::{Level, LogOutput, MessageLog, Subject, emit};
 use marline_http::server::{
-    AlsoListen, Handle, Identity, Protocols, Server, ServerConfig, StateDirectory,
-    raise_open_file_limit,
+    AlsoListen, ClientCertificates, Handle, Identity, Protocols, Server, ServerConfig,
+    StateDirectory, raise_open_file_limit,
 };
 use marline_tunnel::server::{self as tunnel, Tunnels};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::PORT;
-use super::keys::TunnelFile;
-use super::server::{OpenTunnels, TunnelFlags};
+use crate::config_file::FlagsFile;
 use crate::failure::{Failure, print_message};
 use crate::listen::{Listen, MetricsListen};
 use crate::server::state;
+use crate::server::{OpenTunnels, TunnelFlags};
 use crate::transport::TransportFlags;
 use crate::workers::Workers;
 
@@ -40,6 +40,14 @@ use crate::workers::Workers;
 pub(crate) struct Arguments {
     #[command(flatten)]
     tunnels: TunnelFlags,
+
+    /// Accept users with a certificate of these authorities (PEM) as well
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+
+    /// The current lists of revoked certificates of all these authorities, in PEM
+    #[arg(long, value_name = "FILE")]
+    client_crl: Option<PathBuf>,
 
     /// Read settings from FILE (TOML), which flags override
     #[arg(long, value_name = "FILE")]
@@ -86,21 +94,36 @@ impl Arguments {
         let Some(path) = &self.config else {
             return Ok(self);
         };
-        let file = TunnelFile::read::<Self>(path)?;
+        let file = FlagsFile::read::<Self>(path)?;
         self.read(&file)?;
         Ok(self)
     }
 
-    fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+    fn read(&mut self, file: &FlagsFile) -> Result<(), Failure> {
         self.tunnels.read(file)?;
+        file.file("client_ca", &mut self.client_ca)?;
+        file.file("client_crl", &mut self.client_crl)?;
+        if self.client_crl.is_some() && self.client_ca.is_none() {
+            let message = "client_crl needs client_ca, the authorities of the certificates";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         file.one("listen", &mut self.listen, str::parse)?;
         self.read_identity(file)?;
         file.file("state", &mut self.state)?;
         file.one("metrics", &mut self.metrics, str::parse)
     }
 
+    /// Reads the authorities of users with a certificate. Clients need not present one.
+    fn client_certificates(&self) -> Result<Option<ClientCertificates>, Failure> {
+        let revoked = self.client_crl.as_deref();
+        let ca = self.client_ca.as_deref();
+        let read = ca.map(|ca| ClientCertificates::from_pem_files(ca, revoked, false));
+        let read = read.transpose();
+        read.map_err(|error| Failure::Failed(error.to_string()))
+    }
+
     /// Reads the certificate. Flags about it replace those of the file as a whole.
-    fn read_identity(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+    fn read_identity(&mut self, file: &FlagsFile) -> Result<(), Failure> {
         if self.cert.is_some() || !self.name.is_empty() {
             return Ok(());
         }
@@ -142,9 +165,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Arc::new(runtime),
     );
     log.map_err(|error| failed(&error))?.install();
-    let mut open = OpenTunnels::open(&arguments.tunnels)?;
+    let certificates = arguments.client_certificates()?;
+    let accepted = certificates.iter().cloned().collect();
+    let mut open = OpenTunnels::open(&arguments.tunnels, accepted)?;
     let tunnels = Arc::clone(open.tunnels());
-    let server = Server::bind(config(&arguments, &tunnels)?);
+    let server = Server::bind(config(&arguments, certificates.as_ref(), &tunnels)?);
     let server = server.await.map_err(|error| failed(&error))?;
     // The port is ours: now packets may pass.
     open.begin()?;
@@ -155,8 +180,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         print_message(&format!("listening on https://{address}"));
     }
     tokio::spawn(stop(server.handle(), signals));
-    let flags = arguments.tunnels.clone();
-    tokio::spawn(follow_users(flags, Arc::clone(&tunnels), hang_up));
+    let running = Running {
+        arguments,
+        tunnels,
+        handle: server.handle(),
+    };
+    tokio::spawn(follow_users(Arc::new(running), hang_up));
     let served = tokio::select! {
         gone = open.run() => Err(gone),
         served = server.run() => served.map_err(|error| failed(&error)),
@@ -166,21 +195,42 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     served
 }
 
+/// A server whose users can be read again.
+struct Running {
+    arguments: Arguments,
+    tunnels: Arc<Tunnels>,
+    handle: Handle,
+}
+
+impl Running {
+    /// Reads the users again, and the authorities of their certificates. Returns how many have a token.
+    fn read_users(&self) -> Result<usize, Failure> {
+        let certificates = self.arguments.client_certificates()?;
+        let accepted = certificates.iter().cloned().collect();
+        let tokens = self.arguments.tunnels.users(accepted)?;
+        if certificates.is_some() {
+            // Handshakes ask for other certificates now.
+            let config = config(&self.arguments, certificates.as_ref(), &self.tunnels)?;
+            let replaced = self.handle.reload(config);
+            replaced.map_err(|error| Failure::Failed(error.to_string()))?;
+        }
+        let users = tokens.len();
+        self.tunnels.replace_tokens(tokens);
+        Ok(users)
+    }
+}
+
 /// Reads the users again at each signal.
-async fn follow_users(flags: TunnelFlags, tunnels: Arc<Tunnels>, mut hang_up: Signal) {
+async fn follow_users(running: Arc<Running>, mut hang_up: Signal) {
     while hang_up.recv().await.is_some() {
-        let flags = flags.clone();
+        let running = Arc::clone(&running);
         // A disk may not answer.
-        let read = tokio::task::spawn_blocking(move || flags.users()).await;
+        let read = tokio::task::spawn_blocking(move || running.read_users()).await;
         let (level, text) = match read {
-            Ok(Ok(tokens)) => {
-                let users = tokens.len();
-                tunnels.replace_tokens(tokens);
-                (
-                    Level::Information,
-                    format!("read the tokens again: users: {users}"),
-                )
-            }
+            Ok(Ok(users)) => (
+                Level::Information,
+                format!("read the tokens again: users: {users}"),
+            ),
             Ok(Err(error)) => (
                 Level::Error,
                 format!("{error}; the tokens stay as they were"),
@@ -202,11 +252,16 @@ async fn stop(handle: Handle, [mut terminate, mut interrupt]: [Signal; 2]) {
     handle.hurry();
 }
 
-fn config(arguments: &Arguments, tunnels: &Arc<Tunnels>) -> Result<ServerConfig, Failure> {
+fn config(
+    arguments: &Arguments,
+    certificates: Option<&ClientCertificates>,
+    tunnels: &Arc<Tunnels>,
+) -> Result<ServerConfig, Failure> {
     let listen = arguments.listen.unwrap_or(Listen::everywhere(PORT));
     let state = state::open(arguments.state.as_deref())?;
     let identity = identity(arguments, listen.first.ip(), state.as_deref())?;
     let mut config = ServerConfig::new(listen.first, identity, tunnels.site());
+    config.client_rules.add(&[], certificates);
     // Its keys let clients of a restarted server know at once.
     config.state = state;
     config
@@ -270,7 +325,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::tunnel::keys::testing::{ignored, refused};
+    use crate::config_file::flags_testing::{ignored, refused};
 
     #[derive(Parser)]
     struct Line {
@@ -295,9 +350,10 @@ mod tests {
             // They belong together.
             "cert" => "\"c.pem\"\nkey = \"k.pem\"",
             "key" => "\"k.pem\"\ncert = \"c.pem\"",
+            "client_crl" => "\"r.pem\"\nclient_ca = \"a.pem\"",
             _ => "\"example\"",
         };
-        let complete = |file: &TunnelFile| {
+        let complete = |file: &FlagsFile| {
             let mut arguments = arguments();
             arguments.read(file).unwrap();
             format!("{arguments:?}")
@@ -335,7 +391,9 @@ mod tests {
             let message = refused::<Arguments>(text, |file| arguments().read(file));
             assert!(message.contains(expected), "{text}: {message}");
         }
-        let Err(Failure::Usage(message)) = OpenTunnels::open(&arguments().tunnels).map(drop) else {
+        let Err(Failure::Usage(message)) =
+            OpenTunnels::open(&arguments().tunnels, Vec::new()).map(drop)
+        else {
             panic!("the users are missing");
         };
         assert!(message.contains("--tokens"), "{message}");

@@ -14,11 +14,12 @@ use marline_tunnel::names::Name;
 use marline_tunnel::programs::ProgramChoice;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::keys::{TunnelFile, choice};
 use super::peer::{Peer, advised, connection_advice, refusal_advice};
-use super::{CLIENT_DEVICE, PORT, Tcp, device_name};
+use super::{CLIENT_DEVICE, PORT};
+use crate::config_file::{FlagsFile, choice};
 use crate::failure::{Failure, print_message};
 use crate::server::state::default_directory;
+use crate::server::{Tcp, device_name};
 use crate::transport::TransportFlags;
 
 /// Send the packets of this machine through a tunnel
@@ -104,12 +105,12 @@ impl Arguments {
         let Some(path) = &self.config else {
             return Ok(self);
         };
-        let file = TunnelFile::read::<Self>(path)?;
+        let file = FlagsFile::read::<Self>(path)?;
         self.read(&file)?;
         Ok(self)
     }
 
-    fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+    fn read(&mut self, file: &FlagsFile) -> Result<(), Failure> {
         self.peer.complete(file)?;
         file.several("split", &mut self.split, str::parse)?;
         file.several("dns", &mut self.dns, resolver)?;
@@ -326,7 +327,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::tunnel::keys::testing::{ignored, refused};
+    use crate::config_file::flags_testing::{ignored, refused};
 
     #[derive(Parser)]
     struct Line {
@@ -348,9 +349,12 @@ mod tests {
             "tcp" => "\"packets\"",
             "insecure" => "true",
             "cap" => "\"wwan0=5GB\"",
+            // They belong together.
+            "cert" => "\"c.pem\"\nkey = \"k.pem\"",
+            "key" => "\"k.pem\"\ncert = \"c.pem\"",
             _ => "\"example\"",
         };
-        let complete = |file: &TunnelFile| {
+        let complete = |file: &FlagsFile| {
             let mut arguments = arguments(&[]);
             arguments.read(file).unwrap();
             format!("{arguments:?}")

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's helper fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the programs run in real time")]
 
+mod certificates;
 mod dns;
 mod names;
 #[path = "../namespaces/mod.rs"]

@@ -192,11 +192,22 @@ impl ClientCertificates {
         chain: &[CertificateDer<'_>],
         unix_time: Duration,
     ) -> Option<Arc<ClientCertificate>> {
-        let (own, others) = chain.split_first()?;
+        self.accept(chain, unix_time)
+            .then(|| ClientCertificate::read(chain).map(Arc::new))
+            .flatten()
+    }
+
+    /// Whether a certificate that was verified before, by these rules or by others, is valid at `unix_time`.
+    pub fn still_accept(&self, certificate: &ClientCertificate, unix_time: Duration) -> bool {
+        self.accept(&certificate.chain, unix_time)
+    }
+
+    fn accept(&self, chain: &[CertificateDer<'_>], unix_time: Duration) -> bool {
         let now = UnixTime::since_unix_epoch(unix_time);
-        let verified = self.0.verifier.verify_client_cert(own, others, now);
-        verified.ok()?;
-        ClientCertificate::read(own).map(Arc::new)
+        let verify = |(own, others): (&CertificateDer<'_>, &[CertificateDer<'_>])| {
+            self.0.verifier.verify_client_cert(own, others, now).is_ok()
+        };
+        chain.split_first().is_some_and(verify)
     }
 }
 
@@ -318,6 +329,17 @@ impl ClientRules {
         found.unwrap_or(&self.others).as_ref()
     }
 
+    /// Those that clients who ask for one of `names` are asked for, or for any name if there are none.
+    pub fn of_names(&self, names: &[HostPattern]) -> Vec<ClientCertificates> {
+        let named = names
+            .iter()
+            .filter_map(|name| self.of(Some(&name.to_string())));
+        match names.is_empty() {
+            true => self.all().into_iter().cloned().collect(),
+            false => named.cloned().collect(),
+        }
+    }
+
     /// All that differ.
     pub fn all(&self) -> Vec<&ClientCertificates> {
         let named = self.named.iter().map(|(_, rules)| rules);
@@ -368,14 +390,16 @@ impl TlsClient {
 /// A certificate that a client has presented, and that was verified.
 #[derive(Debug)]
 pub struct ClientCertificate {
-    der: Vec<u8>,
+    /// The certificate, and those of its authorities that were presented.
+    chain: Vec<CertificateDer<'static>>,
     subject: String,
     serial: String,
     fingerprint: String,
 }
 
 impl ClientCertificate {
-    fn read(der: &[u8]) -> Option<Self> {
+    fn read(chain: &[CertificateDer<'_>]) -> Option<Self> {
+        let der = chain.first()?;
         let certificate = x509_cert::Certificate::from_der(der).ok()?;
         let serial = certificate.tbs_certificate.serial_number.as_bytes();
         Some(Self {
@@ -386,13 +410,13 @@ impl ClientCertificate {
                 .filter(|rest| !rest.is_empty())
                 .unwrap_or(serial)),
             fingerprint: hex(&Sha256::of(der)),
-            der: der.to_vec(),
+            chain: chain.iter().map(|one| one.clone().into_owned()).collect(),
         })
     }
 
     /// The certificate in DER.
     pub fn der(&self) -> &[u8] {
-        &self.der
+        self.chain.first().map_or(&[], |own| own)
     }
 
     /// Its subject as text of RFC 4514 in ASCII.

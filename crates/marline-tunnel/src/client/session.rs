@@ -73,8 +73,8 @@ pub enum OpenError {
         "the token has characters that no token has; give it as `marline tunnel token` printed it"
     )]
     Token,
-    /// The server does not know the token.
-    #[error("the server does not accept the token")]
+    /// The server does not know the token, or asks for another certificate.
+    #[error("the server does not accept the token, or the certificate")]
     Unauthorized,
     /// The server has no tunnels.
     #[error("{host} is no server of tunnels: it answered {status}")]
@@ -135,17 +135,18 @@ pub fn set_transport(transport: &mut TransportConfig) {
 }
 
 impl Session {
-    /// Opens a tunnel, and waits for its addresses and routes.
+    /// Opens a tunnel, and waits for its addresses and routes. Without a token, the certificate of the client proves who its user is.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub async fn open(
         client: Arc<Client>,
         origin: &Origin,
-        token: &str,
+        token: impl Into<Option<&str>>,
         mode: Mode,
         counters: Arc<Counters>,
     ) -> Result<Self, OpenError> {
+        let token = token.into();
         let connection = client.connect(origin).await?;
         let (capsules, content) = Capsules::new();
         let asked = Asked {
@@ -174,9 +175,8 @@ impl Session {
         let datagrams = datagrams.filter(|datagrams| datagrams.max_len().is_some());
         let datagrams = datagrams.ok_or(OpenError::NoDatagrams)?;
         let connection = Arc::new(connection);
-        let proxy = authorization.filter(|_| is_split).map(|authorization| {
-            Proxy::new(Arc::clone(&connection), origin.clone(), authorization)
-        });
+        let proxy =
+            is_split.then(|| Proxy::new(Arc::clone(&connection), origin.clone(), authorization));
         let mut session = Self {
             proxy,
             link: Link::new(datagrams, capsules, counters, copies),
@@ -311,30 +311,34 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a str,
 }
 
-/// A request of extended CONNECT by the user with this token.
+/// A request of extended CONNECT by the user with this token, or with the certificate of the client.
 ///
 /// # Errors
 /// [`OpenError::Token`].
 pub(crate) fn request(
     origin: &Origin,
-    token: &str,
+    token: Option<&str>,
     asked: Asked<'_>,
     content: Body,
 ) -> Result<Request<Body>, OpenError> {
     let Asked { protocol, path } = asked;
     // A field that ends with a space is malformed.
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    let is_token =
+        |token: &str| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !token.is_none_or(is_token) {
         return Err(OpenError::Token);
     }
     let url = format!("{origin}{path}");
     let mut request = Request::new(content);
     *request.method_mut() = Method::CONNECT;
     *request.uri_mut() = url.parse::<Uri>().map_err(|_| OpenError::Token)?;
-    let mut token =
-        HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| OpenError::Token)?;
-    token.set_sensitive(true);
     let fields = request.headers_mut();
-    fields.insert(AUTHORIZATION, token);
+    if let Some(token) = token {
+        let token = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut token = token.map_err(|_| OpenError::Token)?;
+        token.set_sensitive(true);
+        fields.insert(AUTHORIZATION, token);
+    }
     fields.insert(CAPSULE_PROTOCOL, HeaderValue::from_static("?1"));
     if let Some(protocol) = Protocol::new(protocol) {
         request.extensions_mut().insert(protocol);

@@ -46,8 +46,8 @@ pub struct UpConfig {
     pub host: String,
     /// The port of a server without one.
     pub default_port: u16,
-    /// The token of the user.
-    pub token: String,
+    /// The token of the user, unless the certificate of the connections proves who that is.
+    pub token: Option<String>,
     /// The name of the network device.
     pub device: String,
     /// The packets that go into the tunnel.
@@ -209,7 +209,8 @@ pub async fn up(
     }
     let client = Client::new(http.clone())?;
     let open = |client: Arc<Client>| {
-        let (counters, origin, token) = (Arc::clone(&counters), origin.clone(), &config.token);
+        let (counters, origin) = (Arc::clone(&counters), origin.clone());
+        let token = config.token.as_deref();
         async move { Session::open(client, &origin, token, config.mode, counters).await }
     };
     let mut client = Arc::new(client);

@@ -28,7 +28,7 @@ enum Answerer {
 
 impl Tunnels {
     /// `sites`, and these tunnels for requests over HTTP/3 at one of `names`, or at any if there are none. CONNECT without a name of the
-    /// server is answered to requests with a token.
+    /// server is answered to requests with a token or a certificate.
     pub fn beside(self: &Arc<Self>, sites: Site, names: Vec<HostPattern>) -> Site {
         let (tunnels, names) = (Arc::clone(self), Arc::new(names));
         BoxCloneSyncService::new(service_fn(move |request: Request<Body>| {
@@ -49,7 +49,10 @@ impl Tunnels {
         }
         let is_here = match request.extensions().get::<Protocol>().map(Protocol::as_str) {
             // Its authority is the destination.
-            None => self.dialer.is_some() && request.headers().contains_key(PROXY_AUTHORIZATION),
+            None => {
+                let has_token = request.headers().contains_key(PROXY_AUTHORIZATION);
+                self.dialer.is_some() && (has_token || self.certified(request).is_some())
+            }
             Some(PROTOCOL) => is_named(request, names),
             Some(udp::PROTOCOL) => self.udp.is_some() && is_named(request, names),
             Some(_) => return Answerer::Sites,

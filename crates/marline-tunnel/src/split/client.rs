@@ -251,7 +251,7 @@ impl Drop for Place<'_> {
 pub(crate) struct Proxy {
     connection: Arc<Connection>,
     origin: Origin,
-    authorization: HeaderValue,
+    authorization: Option<HeaderValue>,
 }
 
 /// Why there is no connection to a destination.
@@ -267,11 +267,11 @@ enum Refusal {
 }
 
 impl Proxy {
-    /// `authorization` is the value of a field for the server.
+    /// `authorization` is the value of a field for the server, unless a certificate proves who the user is.
     pub(crate) fn new(
         connection: Arc<Connection>,
         origin: Origin,
-        authorization: HeaderValue,
+        authorization: Option<HeaderValue>,
     ) -> Arc<Self> {
         Arc::new(Self {
             connection,
@@ -287,7 +287,9 @@ impl Proxy {
         let authority = destination.to_string();
         *request.uri_mut() = authority.parse::<Uri>().map_err(|_| Refusal::Packets)?;
         let fields = request.headers_mut();
-        fields.insert(PROXY_AUTHORIZATION, self.authorization.clone());
+        if let Some(authorization) = &self.authorization {
+            fields.insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
         let response = self.connection.request(&self.origin, request).await;
         // The connection is lost, or about to be.
         let response = response.map_err(|_| Refusal::Nothing)?;

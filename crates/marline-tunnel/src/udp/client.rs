@@ -34,8 +34,8 @@ pub struct ForwardConfig {
     pub host: String,
     /// The port of a server without one.
     pub default_port: u16,
-    /// The token of the user.
-    pub token: String,
+    /// The token of the user, unless the certificate of the connections proves who that is.
+    pub token: Option<String>,
     /// The destination of all datagrams.
     pub target: Target,
     /// The connections.
@@ -147,7 +147,7 @@ struct Accepted {
 struct Proxy {
     client: Client,
     origin: Origin,
-    token: String,
+    token: Option<String>,
     path: String,
     connection: Mutex<Arc<Connection>>,
     socket: UdpSocket,
@@ -171,7 +171,12 @@ impl Proxy {
             protocol: PROTOCOL,
             path: &self.path,
         };
-        let request = request(&self.origin, &self.token, asked, Body::new(content))?;
+        let request = request(
+            &self.origin,
+            self.token.as_deref(),
+            asked,
+            Body::new(content),
+        )?;
         let response = connection.request(&self.origin, request).await?;
         let response = accepted(&self.origin, response).await?;
         Ok(Accepted { response, capsules })

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use marline_http::HostPattern;
+use marline_http::server::{ClientCertificates, ClientRules};
 use marline_tunnel::dns::MAX_RESOLVERS;
 use marline_tunnel::gateway::{Gateway, GatewayConfig};
 use marline_tunnel::ipnet::IpNet;
@@ -14,9 +15,7 @@ use marline_tunnel::pool::Pool;
 use marline_tunnel::server::{ServerConfig, Tunnels};
 use marline_tunnel::tokens::Tokens;
 
-use super::keys::{TunnelFile, choice};
-use super::{Tcp, device_name};
-use crate::config_file::WrittenTable;
+use crate::config_file::{FlagsFile, WrittenTable, choice, flag_keys};
 use crate::failure::Failure;
 
 /// The network device of a server.
@@ -34,11 +33,21 @@ const MTU: u16 = 1400;
 /// The key of the names in a table `[tunnel]`.
 const NAMES: &str = "names";
 
+/// The key of a table `[tunnel]` for users with a certificate.
+const CERTIFICATES: &str = "client_certificates";
+
+/// How connections of TCP are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tcp {
+    Streams,
+    Packets,
+}
+
 /// The settings of the tunnels of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct TunnelFlags {
     /// The file of users, to which `tunnel token` appends
-    #[arg(long, value_name = "FILE", required_unless_present = "config")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["config", "client_ca"])]
     tokens: Option<PathBuf>,
 
     /// The prefix of clients' addresses, one of IPv4, one of IPv6, or both [default: 10.77.0.0/24 and fd77:6d61:726c::/64]
@@ -93,6 +102,16 @@ impl From<Invalid> for Failure {
     }
 }
 
+/// A name that Linux allows for a network device.
+pub(crate) fn device_name(text: &str) -> Result<String, String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = !text.is_empty() && text.len() < 16 && text.chars().all(is_allowed);
+    match is_name && text != "." && text != ".." {
+        true => Ok(text.to_owned()),
+        false => Err("write 1 to 15 letters, digits, or - _ .".to_owned()),
+    }
+}
+
 /// Parses an address or a prefix.
 fn network(text: &str) -> Result<IpNet, String> {
     let network: marline_http::Network = text
@@ -106,7 +125,7 @@ fn network(text: &str) -> Result<IpNet, String> {
 
 impl TunnelFlags {
     /// Takes over from a file what the flags leave open.
-    pub(super) fn read(&mut self, file: &TunnelFile) -> Result<(), Failure> {
+    pub(crate) fn read(&mut self, file: &FlagsFile) -> Result<(), Failure> {
         file.file("tokens", &mut self.tokens)?;
         file.several("pool", &mut self.pool, network)?;
         file.switch("nat", &mut self.nat)?;
@@ -124,8 +143,8 @@ impl TunnelFlags {
         self.tokens = self.tokens.take().map(|path| base.join(path));
     }
 
-    fn check(&self) -> Result<Arc<Pool>, Invalid> {
-        if self.tokens.is_none() {
+    fn check(&self, has_certificates: bool) -> Result<Arc<Pool>, Invalid> {
+        if self.tokens.is_none() && !has_certificates {
             let why = "the file of users is missing; name it".to_owned();
             return Err(Invalid { key: "tokens", why });
         }
@@ -145,22 +164,28 @@ impl TunnelFlags {
         })
     }
 
-    /// Reads the users, of whom none may be left.
+    /// Reads the users with a token, of whom none may be left, and adds those with a certificate.
     ///
     /// # Errors
     /// The file cannot be used.
-    pub(crate) fn users(&self) -> Result<Tokens, Failure> {
-        let path = self.tokens.as_deref().unwrap_or(Path::new(""));
-        Tokens::read(path).map_err(|error| Failure::Failed(error.to_string()))
+    pub(crate) fn users(&self, certificates: Vec<ClientCertificates>) -> Result<Tokens, Failure> {
+        let tokens = self.tokens.as_deref().map(Tokens::read).transpose();
+        let tokens = tokens.map_err(|error| Failure::Failed(error.to_string()))?;
+        Ok(tokens.unwrap_or_default().with_certificates(certificates))
     }
 
     /// Reads the users of a server that starts.
     ///
     /// # Errors
-    /// The file cannot be used, or has no user.
-    pub(crate) fn some_users(&self) -> Result<Tokens, Failure> {
-        let path = self.tokens.as_deref().unwrap_or(Path::new(""));
-        Tokens::read_some(path).map_err(|error| Failure::Failed(error.to_string()))
+    /// The file cannot be used, or there would be no user.
+    pub(crate) fn some_users(
+        &self,
+        certificates: Vec<ClientCertificates>,
+    ) -> Result<Tokens, Failure> {
+        if let (Some(path), true) = (&self.tokens, certificates.is_empty()) {
+            return Tokens::read_some(path).map_err(|error| Failure::Failed(error.to_string()));
+        }
+        self.users(certificates)
     }
 
     /// Whether a running server has all settings of `other` but for its users.
@@ -186,6 +211,8 @@ pub(crate) struct TunnelTable {
     pub(crate) flags: TunnelFlags,
     /// The names of the server by which clients ask for tunnels; without any, all.
     pub(crate) names: Vec<HostPattern>,
+    /// Whether users can be those with a certificate that the sites of these names ask for.
+    has_certificates: bool,
 }
 
 impl TunnelTable {
@@ -194,21 +221,43 @@ impl TunnelTable {
     /// # Errors
     /// A key is unknown or missing, or its value is refused: with file, line and key.
     pub(crate) fn read(written: WrittenTable, base: &Path) -> Result<Self, Failure> {
-        let file = TunnelFile::of_table::<TunnelFlags>(written, &[NAMES])?;
+        let file = FlagsFile::of_table::<TunnelFlags>(written, &[NAMES, CERTIFICATES])?;
         let mut table = Self::default();
         table.flags.read(&file)?;
         file.several(NAMES, &mut table.names, str::parse)?;
+        file.switch(CERTIFICATES, &mut table.has_certificates)?;
         table.flags.resolve(base);
-        let checked = table.flags.check();
+        let checked = table.flags.check(table.has_certificates);
         checked.map_err(|Invalid { key, why }| file.wrong(key, &why))?;
         Ok(table)
     }
 
     /// The keys of the table, in words.
     pub(crate) fn keys() -> String {
-        let mut keys = super::keys::keys::<TunnelFlags>();
-        keys.push(NAMES.to_owned());
+        let mut keys = flag_keys::<TunnelFlags>();
+        keys.extend([NAMES, CERTIFICATES].map(str::to_owned));
         keys.join(", ")
+    }
+
+    /// The certificates of its users, of those that sites ask their clients for.
+    ///
+    /// # Errors
+    /// No site asks for one.
+    pub(crate) fn certificates(
+        &self,
+        asked: &ClientRules,
+    ) -> Result<Vec<ClientCertificates>, Failure> {
+        let found = match self.has_certificates {
+            true => asked.of_names(&self.names),
+            false => Vec::new(),
+        };
+        match self.has_certificates && found.is_empty() {
+            true => Err(Failure::Usage(
+                "tunnel.client_certificates: no site of these names asks for certificates; give it a table [site.client_certificates]"
+                    .to_owned(),
+            )),
+            false => Ok(found),
+        }
     }
 
     /// Refuses a server that gives up the rights that its tunnels need.
@@ -237,9 +286,12 @@ impl OpenTunnels {
     ///
     /// # Errors
     /// A setting cannot be used, or the host refuses.
-    pub(crate) fn open(flags: &TunnelFlags) -> Result<Self, Failure> {
-        let pool = flags.check()?;
-        let tokens = flags.some_users()?;
+    pub(crate) fn open(
+        flags: &TunnelFlags,
+        certificates: Vec<ClientCertificates>,
+    ) -> Result<Self, Failure> {
+        let pool = flags.check(!certificates.is_empty())?;
+        let tokens = flags.some_users(certificates)?;
         let gateway = GatewayConfig {
             device: flags.device.clone().unwrap_or(DEVICE.to_owned()),
             mtu: flags.mtu.unwrap_or(MTU),
@@ -318,6 +370,10 @@ mod tests {
                 "t.toml:3: tunnel.dns: give at most 3",
             ),
             ("names = \"a b\"", "t.toml:3: tunnel.names: "),
+            (
+                "client_certificates = 1",
+                "t.toml:3: tunnel.client_certificates: this must be true or false",
+            ),
         ] {
             let message = table(text).unwrap_err();
             assert!(message.contains(expected), "{text}: {message}");
@@ -333,6 +389,15 @@ mod tests {
         assert!(first.is_alike(&table("tokens = \"u\"").unwrap().flags));
         let pool = table("tokens = \"t\"\npool = \"10.0.0.0/8\"").unwrap();
         assert!(!first.is_alike(&pool.flags));
+    }
+
+    #[test]
+    fn certificates_of_users_are_those_that_a_site_asks_for() {
+        let table = table("client_certificates = true").unwrap();
+        let Err(Failure::Usage(message)) = table.certificates(&ClientRules::default()) else {
+            panic!("there are none");
+        };
+        assert!(message.contains("[site.client_certificates]"), "{message}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The settings of a tunnel in a TOML file. Its keys are the names of flags, which override it.
+//! A TOML file whose keys are the names of flags, which override it: that of a tunnel.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use clap::{Args, Command, ValueEnum};
 use marline::settings::{RawValue, advice, quote, unknown};
 use marline_http::read_regular_file;
 
-use crate::config_file::WrittenTable;
+use super::written::WrittenTable;
 use crate::failure::Failure;
 use crate::transport::TransportFlags;
 
@@ -22,7 +22,7 @@ const SERVER: &str = "server";
 const CONFIG: &str = "config";
 
 /// The settings of a file.
-pub(super) struct TunnelFile {
+pub(crate) struct FlagsFile {
     written: WrittenTable,
 }
 
@@ -35,19 +35,19 @@ fn names<A: Args>() -> Vec<String> {
 }
 
 /// The keys of a file of a verb: its flags but those of QUIC.
-pub(super) fn keys<A: Args>() -> Vec<String> {
+pub(crate) fn flag_keys<A: Args>() -> Vec<String> {
     let of_transport = names::<TransportFlags>();
     let mut keys = names::<A>();
     keys.retain(|name| name != CONFIG && !of_transport.contains(name));
     keys
 }
 
-impl TunnelFile {
+impl FlagsFile {
     /// Reads a file for the verb with these arguments.
     ///
     /// # Errors
     /// It cannot be read, or has a key that is no flag: with file, line and key.
-    pub(super) fn read<A: Args>(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read<A: Args>(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let text = read_regular_file(path, MAX_FILE)
             .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
@@ -57,7 +57,7 @@ impl TunnelFile {
 
     fn parse<A: Args>(name: &str, text: &str) -> Result<Self, String> {
         let written = WrittenTable::read(name, text)?;
-        let known = keys::<A>();
+        let known = flag_keys::<A>();
         let known: Vec<_> = known.iter().map(String::as_str).collect();
         let Some((key, _)) = written.first_unknown(&known) else {
             return Ok(Self { written });
@@ -74,11 +74,11 @@ impl TunnelFile {
     ///
     /// # Errors
     /// A key is unknown: with file, line and key.
-    pub(super) fn of_table<A: Args>(
+    pub(crate) fn of_table<A: Args>(
         written: WrittenTable,
         others: &[&str],
     ) -> Result<Self, Failure> {
-        let known = keys::<A>();
+        let known = flag_keys::<A>();
         let known = known
             .iter()
             .map(String::as_str)
@@ -92,7 +92,7 @@ impl TunnelFile {
     ///
     /// # Errors
     /// It is no text, or the flag refuses it: with file, line and key.
-    pub(super) fn one<T, E: Display>(
+    pub(crate) fn one<T, E: Display>(
         &self,
         key: &str,
         flag: &mut Option<T>,
@@ -108,7 +108,7 @@ impl TunnelFile {
     ///
     /// # Errors
     /// It is no text: with file, line and key.
-    pub(super) fn file(&self, key: &str, flag: &mut Option<PathBuf>) -> Result<(), Failure> {
+    pub(crate) fn file(&self, key: &str, flag: &mut Option<PathBuf>) -> Result<(), Failure> {
         self.one(key, flag, PathBuf::from_str)
     }
 
@@ -116,7 +116,7 @@ impl TunnelFile {
     ///
     /// # Errors
     /// One is no text, or the flag refuses it: with file, line and key.
-    pub(super) fn several<T, E: Display>(
+    pub(crate) fn several<T, E: Display>(
         &self,
         key: &str,
         flag: &mut Vec<T>,
@@ -137,7 +137,7 @@ impl TunnelFile {
     ///
     /// # Errors
     /// It is none, or too small or too large: with file, line and key.
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         key: &str,
         flag: &mut Option<u16>,
@@ -165,7 +165,7 @@ impl TunnelFile {
     ///
     /// # Errors
     /// It is neither true nor false: with file, line and key.
-    pub(super) fn switch(&self, key: &str, flag: &mut bool) -> Result<(), Failure> {
+    pub(crate) fn switch(&self, key: &str, flag: &mut bool) -> Result<(), Failure> {
         match self.written.value(&[key]) {
             None => {}
             Some(RawValue::Switch(is_on)) => *flag |= is_on,
@@ -189,7 +189,7 @@ impl TunnelFile {
     }
 
     /// The error for a value.
-    pub(super) fn wrong(&self, key: &str, why: &str) -> Failure {
+    pub(crate) fn wrong(&self, key: &str, why: &str) -> Failure {
         // One that is missing is missing in the table.
         let place = match self.written.has(&[key]) {
             true => self.written.place(&[key]),
@@ -203,7 +203,7 @@ impl TunnelFile {
 ///
 /// # Errors
 /// It is none of them, which the message lists.
-pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
+pub(crate) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
     T::from_str(text, false).map_err(|_| {
         let words = T::value_variants().iter();
         let words: Vec<_> = words.filter_map(ValueEnum::to_possible_value).collect();
@@ -213,15 +213,15 @@ pub(super) fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
 
 /// Checks of how `--config` completes the arguments of a verb.
 #[cfg(test)]
-pub(super) mod testing {
+pub(crate) mod testing {
     use super::*;
 
     /// The message about a file of this content.
-    pub(in crate::tunnel) fn refused<A: Args>(
+    pub(crate) fn refused<A: Args>(
         text: &str,
-        complete: impl Fn(&TunnelFile) -> Result<(), Failure>,
+        complete: impl Fn(&FlagsFile) -> Result<(), Failure>,
     ) -> String {
-        let file = TunnelFile::parse::<A>("t.toml", text);
+        let file = FlagsFile::parse::<A>("t.toml", text);
         match file.map(|file| complete(&file)) {
             Err(message) | Ok(Err(Failure::Usage(message))) => message,
             Ok(other) => panic!("{text}: {other:?}"),
@@ -229,13 +229,13 @@ pub(super) mod testing {
     }
 
     /// The keys of the verb that change nothing in its arguments, with the values that `value` has for them.
-    pub(in crate::tunnel) fn ignored<A: Args>(
+    pub(crate) fn ignored<A: Args>(
         value: impl Fn(&str) -> &'static str,
-        complete: impl Fn(&TunnelFile) -> String,
+        complete: impl Fn(&FlagsFile) -> String,
     ) -> Vec<String> {
-        let read = |text: &str| complete(&TunnelFile::parse::<A>("t.toml", text).ok().unwrap());
+        let read = |text: &str| complete(&FlagsFile::parse::<A>("t.toml", text).ok().unwrap());
         let without = read("");
-        let mut keys = keys::<A>();
+        let mut keys = flag_keys::<A>();
         keys.retain(|key| read(&format!("{key} = {}", value(key))) == without);
         keys
     }
