@@ -1,7 +1,7 @@
 //! Addresses to listen on, as flags and configuration files have them.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::str::FromStr;
 
 use marline::settings::text_values;
@@ -121,6 +121,12 @@ impl Listen {
         };
         let port = parse_port(port)
             .ok_or_else(|| format!("must be {form}; a port is a number up to 65535"))?;
+        if let Some(zoned) = Zoned::of(host) {
+            let address = (zoned.address, port).to_socket_addrs();
+            let address = address.ok().and_then(|mut found| found.next());
+            let unknown = || format!("this host has no interface {}", zoned.interface);
+            return address.map(Self::from).ok_or_else(unknown);
+        }
         match host {
             "" | "*" => Ok(Self::everywhere(port)),
             host if host.eq_ignore_ascii_case("localhost") => Ok(Self::localhost(port)),
@@ -129,6 +135,22 @@ impl Listen {
             )),
             _ => Err(format!("must be {form}; no other name is one")),
         }
+    }
+}
+
+/// An address in brackets with the name of an interface (RFC 4007, section 11).
+struct Zoned<'a> {
+    /// Both, without the brackets.
+    address: &'a str,
+    interface: &'a str,
+}
+
+impl<'a> Zoned<'a> {
+    fn of(host: &'a str) -> Option<Self> {
+        let address = host.strip_prefix('[')?.strip_suffix(']')?;
+        let (ip, interface) = address.split_once('%')?;
+        ip.parse::<Ipv6Addr>().ok()?;
+        Some(Self { address, interface })
     }
 }
 
@@ -164,6 +186,8 @@ mod tests {
             ("[::1]:443", one("[::1]:443")),
             ("[::]:443", one("[::]:443")),
             ("[fe80::1%2]:443", one("[fe80::1%2]:443")),
+            // The loopback interface is the first of each network namespace.
+            ("[fe80::1%lo]:443", one("[fe80::1%1]:443")),
             ("localhost:443", Listen::localhost(443)),
             ("LocalHost:0", Listen::localhost(0)),
             (":443", Listen::everywhere(443)),
@@ -211,6 +235,7 @@ mod tests {
             (":+1", "a port is a number"),
             ("70000", "a port is a number"),
             ("::1:443", "write IPv6 in brackets"),
+            ("[fe80::1%none0]:443", "no interface none0"),
             ("example.org:443", "no other name"),
             ("https://localhost:443", "no other name"),
             ("[::1:443", "no other name"),

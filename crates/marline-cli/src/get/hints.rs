@@ -3,7 +3,12 @@
 /// The advice instead of a flag.
 pub(crate) fn instead_of(flag: &str) -> Option<&'static str> {
     let known = FLAGS.iter().find(|known| known.names.contains(&flag));
-    known.map(|known| known.instead)
+    let is_other = || {
+        let name = flag.strip_prefix("--");
+        name.is_some_and(|name| OTHERS.split(' ').any(|other| other == name))
+    };
+    let of_others = || is_other().then_some("marline does not do what it does in curl");
+    known.map(|known| known.instead).or_else(of_others)
 }
 
 struct Flag {
@@ -46,7 +51,7 @@ const FLAGS: &[Flag] = &[
         "HTTP/2 needs TLS here; write --http2",
     ),
     flag(
-        &["--ciphers"],
+        &["--ciphers", "--tls13-ciphers"],
         "leave it out: the newest version of TLS that both ends have is used, from 1.2 on",
     ),
     flag(
@@ -58,6 +63,11 @@ const FLAGS: &[Flag] = &[
         ],
         "write --cacert FILE",
     ),
+    flag(&["--data-ascii"], "write --data"),
+    flag(
+        &["--tcp-nodelay"],
+        "leave it out: small segments never wait",
+    ),
     flag(&["--certificate"], "write --cert"),
     flag(&["--private-key"], "write --key"),
     flag(&["--inet4-only"], "write --ipv4"),
@@ -68,10 +78,35 @@ const FLAGS: &[Flag] = &[
     flag(&["--input-file"], "write URLs as arguments"),
     flag(&["--tries", "-t"], "write --retry"),
     flag(
-        &["--socks5", "--socks5-hostname", "--socks4", "--preproxy"],
+        &[
+            "--socks5",
+            "--socks5-hostname",
+            "--socks4",
+            "--socks4a",
+            "--preproxy",
+        ],
         "write --proxy with socks5://HOST:PORT, or with socks5h:// if it resolves names",
     ),
 ];
+
+/// Other flags of curl, as of version 7.88: similar ones of `get` would do something else.
+const OTHERS: &str = "\
+    abstract-unix-socket append aws-sigv4 cert-status cert-type compressed-ssh create-file-mode crlf crlfile \
+    curves delegation disable-eprt disable-epsv disallow-username-in-url dns-interface dns-ipv4-addr dns-ipv6-addr \
+    dns-servers doh-cert-status doh-insecure doh-url egd-file engine etag-compare etag-save expect100-timeout \
+    false-start form-escape ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv ftp-port \
+    ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control happy-eyeballs-timeout-ms \
+    haproxy-protocol hostpubmd5 hostpubsha256 http0.9 ignore-content-length keepalive-time key-type krb libcurl \
+    list-only local-port login-options mail-auth mail-from mail-rcpt mail-rcpt-allowfails manual metalink no-alpn \
+    no-clobber no-keepalive no-npn no-sessionid ntlm-wb parallel-immediate pass path-as-is proto-default \
+    proxy-anyauth proxy-basic proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile \
+    proxy-digest proxy-header proxy-insecure proxy-key proxy-key-type proxy-negotiate proxy-ntlm proxy-pass \
+    proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers \
+    proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-tlsv1 proxy1.0 proxytunnel pubkey quote random-file \
+    rate raw remove-on-error request-target sasl-authzid sasl-ir service-name socks5-basic socks5-gssapi \
+    socks5-gssapi-nec socks5-gssapi-service ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd \
+    ssl-revoke-best-effort sslv2 sslv3 styled-output suppress-connect-headers tcp-fastopen telnet-option \
+    tftp-blksize tftp-no-options tlsauthtype tlspassword tlsuser tr-encoding trace-time use-ascii xattr";
 
 #[cfg(test)]
 mod tests {
@@ -93,6 +128,9 @@ mod tests {
         let mut root = Cli::command();
         root.build();
         let command = root.find_subcommand("get").unwrap();
+        for other in OTHERS.split(' ') {
+            assert!(!has(command, &format!("--{other}")), "{other}");
+        }
         for known in FLAGS {
             for name in known.names {
                 assert!(!has(command, name), "{name}");

@@ -140,7 +140,7 @@ pub struct ParsedUrl {
 /// servers.
 ///
 /// # Errors
-/// [`ClientError::Url`], with the reason.
+/// [`ClientError::Url`], with the reason, or [`ClientError::Scheme`].
 pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> {
     let wrong = |reason| ClientError::Url {
         url: url.to_owned(),
@@ -153,6 +153,15 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
         ));
     }
     let Unzoned { url: visible, zone } = without_zone(visible).map_err(wrong)?;
+    // With an empty host, as in file:///a, others do not parse.
+    if let Some((scheme, _)) = visible.split_once("://")
+        && Scheme::try_from(scheme)
+            .is_ok_and(|scheme| ![Scheme::HTTP, Scheme::HTTPS].contains(&scheme))
+    {
+        return Err(ClientError::Scheme {
+            url: url.to_owned(),
+        });
+    }
     let uri: Uri = visible
         .parse()
         .map_err(|_| wrong("not a URL; write it like https://example.org/file"))?;
@@ -164,12 +173,7 @@ pub fn parse(url: &str, version: HttpVersion) -> Result<ParsedUrl, ClientError> 
             ));
         }
         (Some("https"), _) => (Scheme::HTTPS, 443),
-        (Some(_), _) => {
-            return Err(ClientError::Scheme {
-                url: url.to_owned(),
-            });
-        }
-        (None, _) => return Err(wrong("not a URL; write it like https://example.org/file")),
+        _ => return Err(wrong("not a URL; write it like https://example.org/file")),
     };
     let mut parts = uri.into_parts();
     let Some(authority) = parts.authority.as_mut() else {
@@ -334,6 +338,14 @@ mod tests {
         ] {
             let parsed = parse(wrong, HttpVersion::Http3);
             assert!(matches!(parsed, Err(ClientError::Url { .. })), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn schemes_of_other_protocols_are_named_as_such() {
+        for url in ["file:///etc/passwd", "ftp://example.org/a", "gopher://a"] {
+            let parsed = parse(url, HttpVersion::Http3);
+            assert!(matches!(parsed, Err(ClientError::Scheme { .. })), "{url}");
         }
     }
 

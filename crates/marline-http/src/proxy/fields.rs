@@ -91,13 +91,14 @@ pub(super) fn set_client_certificate(
 }
 
 /// Fields by which a client may name another path, host or method than its request has.
-pub(super) const REWRITES: [HeaderName; 15] = [
+pub(super) const REWRITES: [HeaderName; 16] = [
     HeaderName::from_static("x-original-url"),
     HeaderName::from_static("x-original-uri"),
     HeaderName::from_static("x-original-host"),
     HeaderName::from_static("x-rewrite-url"),
     HeaderName::from_static("x-http-destinationurl"),
     HeaderName::from_static("x-http-path-override"),
+    HeaderName::from_static("x-http-host-override"),
     HeaderName::from_static("x-envoy-original-path"),
     HeaderName::from_static("x-waws-unencoded-url"),
     HeaderName::from_static("x-override-url"),

@@ -94,6 +94,7 @@ async fn what_clients_say_of_replays_and_of_other_targets_reaches_no_application
         ("x-original-url", "/admin"),
         ("x-rewrite-url", "/admin"),
         ("x-http-path-override", "/admin"),
+        ("x-http-host-override", "internal.example"),
         ("x-envoy-original-path", "/admin"),
         ("x-http-method-override", "DELETE"),
         ("forwarded", "for=10.0.0.1"),
