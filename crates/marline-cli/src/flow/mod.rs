@@ -424,7 +424,7 @@ fn unreadable(error: &CaptureError) -> Failure {
         Problem::Io(error) => file_advice(error),
         Problem::Empty | Problem::NoCapture => "give what tcpdump -w, dumpcap or Wireshark wrote",
         Problem::Compressed => {
-            "decompress it into a pipe: `zstdcat FILE | marline flow - -o FLOWS`"
+            "decompress it into a pipe, with zstdcat, bzcat, xzcat or another: `zstdcat FILE | marline flow - -o FLOWS`"
         }
         Problem::LinkType(_) => {
             "capture on an interface of IP, such as `tcpdump -i any`; if each packet has the same N bytes before IP, `editcap -T rawip -C N FILE OUT` removes them"

@@ -237,6 +237,7 @@ fn what_is_no_capture_is_refused_by_what_it_is() {
             "link type 147 (USER0, of which only its author knows what it is)",
         ),
         (&pcap(187, &[])[..], "link type 187 (BLUETOOTH_HCI_H4)"),
+        (&pcap(271, &[])[..], "link type 271 (VSOCK)"),
         (&pcap(230, &[])[..], "link type 230 (IEEE802_15_4_NOFCS)"),
         (&pcap(9999, &[])[..], "link type 9999, which"),
         (
