@@ -124,7 +124,12 @@ impl Listen {
         if let Some(zoned) = Zoned::of(host) {
             let address = (zoned.address, port).to_socket_addrs();
             let address = address.ok().and_then(|mut found| found.next());
-            let unknown = || format!("this host has no interface {}", zoned.interface);
+            let unknown = || {
+                format!(
+                    "must be {form}; this host has no interface {}",
+                    zoned.interface
+                )
+            };
             return address.map(Self::from).ok_or_else(unknown);
         }
         match host {
