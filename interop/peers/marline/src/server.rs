@@ -12,9 +12,7 @@ pub(crate) async fn run(args: &ServerArgs) -> Outcome {
     config.protocols = Protocols {
         http1: false,
         http2: false,
-        http3: true,
-        cleartext: false,
-        tunnels: false,
+        ..Protocols::default()
     };
     config.quic.retry = match args.case.as_str() {
         "retry" => RetryPolicy::Always,
