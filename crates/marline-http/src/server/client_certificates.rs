@@ -1,8 +1,9 @@
 //! Certificates of clients, which sites ask for (RFC 8446, section 4.3.2).
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use marline::{SessionKind, Sha256};
@@ -197,9 +198,23 @@ impl ClientCertificates {
             .flatten()
     }
 
-    /// Whether a certificate that was verified before, by these rules or by others, is valid at `unix_time`.
+    /// Whether a certificate that was verified before, by these rules or by others, is valid at `unix_time`, or was in the minute before.
     pub fn still_accept(&self, certificate: &ClientCertificate, unix_time: Duration) -> bool {
-        self.accept(&certificate.chain, unix_time)
+        let mut checks = certificate
+            .checks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        checks.retain(|check| check.at <= unix_time && unix_time - check.at < CHECK_LIFETIME);
+        if let Some(check) = checks.iter().find(|check| check.rules == self.0.id) {
+            return check.is_accepted;
+        }
+        let is_accepted = self.accept(&certificate.chain, unix_time);
+        checks.push(Check {
+            rules: self.0.id,
+            at: unix_time,
+            is_accepted,
+        });
+        is_accepted
     }
 
     fn accept(&self, chain: &[CertificateDer<'_>], unix_time: Duration) -> bool {
@@ -324,20 +339,40 @@ impl ClientRules {
 
     /// Those of the site that a client asks for.
     pub(super) fn of(&self, name: Option<&str>) -> Option<&ClientCertificates> {
-        let named = self.named.iter().map(|(name, rules)| (name, rules));
-        let found = name.and_then(|name| HostPattern::best(name, named));
+        let found = name.and_then(|name| self.matched(name));
         found.unwrap_or(&self.others).as_ref()
     }
 
-    /// Those that clients who ask for one of `names` are asked for, or for any name if there are none.
+    /// Those of the site that has this name.
+    fn matched(&self, name: &str) -> Option<&Option<ClientCertificates>> {
+        let named = self.named.iter().map(|(name, rules)| (name, rules));
+        HostPattern::best(name, named)
+    }
+
+    /// Those that clients who ask for one of `names` are asked for, or for any name if there are none. Clients do not ask for addresses.
     pub fn of_names(&self, names: &[HostPattern]) -> Vec<ClientCertificates> {
-        let named = names
-            .iter()
-            .filter_map(|name| self.of(Some(&name.to_string())));
-        match names.is_empty() {
-            true => self.all().into_iter().cloned().collect(),
-            false => named.cloned().collect(),
+        if names.is_empty() {
+            return self.all().into_iter().cloned().collect();
         }
+        let mut found: Vec<ClientCertificates> = Vec::new();
+        for name in names {
+            let text = name.to_string();
+            let is_address = text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+            let is_below = |(other, _): &&(HostPattern, _)| name.matches(&other.to_string());
+            let below = self.named.iter().filter(is_below);
+            let below: Vec<_> = below.map(|(_, rules)| rules).collect();
+            let asked = match below.is_empty() || is_address {
+                true if is_address => vec![&self.others],
+                true => vec![self.matched(&text).unwrap_or(&self.others)],
+                false => below,
+            };
+            for rules in asked.into_iter().flatten() {
+                if !found.contains(rules) {
+                    found.push(rules.clone());
+                }
+            }
+        }
+        found
     }
 
     /// All that differ.
@@ -387,12 +422,27 @@ impl TlsClient {
     }
 }
 
+/// The time for which a verified certificate is not verified again by the same rules.
+const CHECK_LIFETIME: Duration = Duration::from_secs(60);
+
+/// A verification of a certificate.
+#[derive(Debug)]
+struct Check {
+    rules: RulesId,
+    /// The time of Unix.
+    at: Duration,
+    is_accepted: bool,
+}
+
 /// A certificate that a client has presented, and that was verified.
 #[derive(Debug)]
 pub struct ClientCertificate {
+    /// The latest verifications, one by each rules.
+    checks: Mutex<Vec<Check>>,
     /// The certificate, and those of its authorities that were presented.
     chain: Vec<CertificateDer<'static>>,
     subject: String,
+    issuer: String,
     serial: String,
     fingerprint: String,
 }
@@ -403,7 +453,9 @@ impl ClientCertificate {
         let certificate = x509_cert::Certificate::from_der(der).ok()?;
         let serial = certificate.tbs_certificate.serial_number.as_bytes();
         Some(Self {
+            checks: Mutex::default(),
             subject: ascii(&certificate.tbs_certificate.subject.to_string()),
+            issuer: ascii(&certificate.tbs_certificate.issuer.to_string()),
             // A leading zero keeps the number positive.
             serial: hex(serial
                 .strip_prefix(&[0])
@@ -422,6 +474,11 @@ impl ClientCertificate {
     /// Its subject as text of RFC 4514 in ASCII.
     pub fn subject(&self) -> &str {
         &self.subject
+    }
+
+    /// Its issuer, in the same form.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
     }
 
     /// Its serial number in hexadecimal.
@@ -464,19 +521,80 @@ mod tests {
         assert_eq!(ascii("CN=caf\u{e9}\r\nX: y"), "CN=caf\\C3\\A9\\0D\\0AX: y");
     }
 
+    /// An authority, and the rules that accept its certificates.
+    fn authority() -> (rcgen::Issuer<'static, rcgen::KeyPair>, ClientCertificates) {
+        let mut params = rcgen::CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ca.pem");
+        std::fs::write(&path, params.self_signed(&key).unwrap().pem()).unwrap();
+        let rules = ClientCertificates::from_pem_files(&path, None, false).unwrap();
+        (rcgen::Issuer::new(params, key), rules)
+    }
+
+    #[test]
+    fn names_have_the_authorities_that_their_clients_meet() {
+        let [staff, guests, press] = [(); 3].map(|()| authority().1);
+        let mut rules = ClientRules::default();
+        let names = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect::<Vec<HostPattern>>()
+        };
+        rules.add(&names(&["vpn.example.org"]), Some(&staff));
+        rules.add(&names(&["*.press.example.org"]), Some(&press));
+        rules.add(&names(&["192.0.2.1", "open.example.org"]), None);
+        rules.add(&[], Some(&guests));
+        for (asked, expected) in [
+            (&["vpn.example.org"][..], vec![&staff]),
+            (&["a.press.example.org"], vec![&press]),
+            (&["*.press.example.org"], vec![&press]),
+            (&["*.example.org"], vec![&staff]),
+            (&["open.example.org"], vec![]),
+            (&["192.0.2.1"], vec![&guests]),
+            (&["other.example"], vec![&guests]),
+            (&["vpn.example.org", "open.example.org"], vec![&staff]),
+            (&[], vec![&staff, &press, &guests]),
+        ] {
+            let found = rules.of_names(&names(asked));
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_verified_again_after_a_minute() {
+        let (issuer, rules) = authority();
+        let mut params = rcgen::CertificateParams::default();
+        params.not_after = rcgen::date_time_ymd(2030, 1, 1);
+        let client = rcgen::KeyPair::generate().unwrap();
+        let der = params.signed_by(&client, &issuer).unwrap().der().clone();
+        // The beginning of 2030.
+        let end = Duration::from_secs(1_893_456_000);
+        let before = end - Duration::from_secs(30);
+        let certificate = rules.verified(&[der], before).expect("it is valid");
+        assert!(rules.still_accept(&certificate, before));
+        let others = authority().1;
+        assert!(
+            !others.still_accept(&certificate, before),
+            "of another authority"
+        );
+        assert!(rules.still_accept(&certificate, end + Duration::from_secs(29)));
+        assert!(!rules.still_accept(&certificate, end + Duration::from_secs(31)));
+        assert!(
+            rules.still_accept(&certificate, before),
+            "the clock was put back"
+        );
+    }
+
     #[test]
     fn a_certificate_without_extensions_is_refused_with_the_reason() {
-        use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SigningKey};
+        use rcgen::{CertificateParams, KeyPair, SigningKey};
         use x509_cert::der::Encode;
         use x509_cert::der::asn1::BitString;
 
-        let mut authority = CertificateParams::default();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("ca.pem");
-        std::fs::write(&path, authority.self_signed(&key).unwrap().pem()).unwrap();
-        let issuer = Issuer::new(authority, key);
+        let (issuer, rules) = authority();
         let client = KeyPair::generate().unwrap();
         let signed = CertificateParams::default().signed_by(&client, &issuer);
         let mut certificate = x509_cert::Certificate::from_der(signed.unwrap().der()).unwrap();
@@ -487,7 +605,6 @@ mod tests {
         let signature = issuer.key().sign(&signed).unwrap();
         certificate.signature = BitString::from_bytes(&signature).unwrap();
         let der = CertificateDer::from(certificate.to_der().unwrap());
-        let rules = ClientCertificates::from_pem_files(&path, None, true).unwrap();
         let now = UnixTime::since_unix_epoch(Duration::from_secs(1_800_000_000));
         let refused = rules.verifier().verify_client_cert(&der, &[], now);
         let error = refused.unwrap_err().to_string();

@@ -6,9 +6,11 @@ mod pace;
 mod request_body;
 
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, Version};
@@ -311,7 +313,17 @@ impl Exchange {
             mut receiver,
         } = stream;
         let limit = self.context.current.get().limits.header_timeout;
-        let arrived = self.context.runtime.timeout(limit, receiver.next()).await;
+        let arrived = {
+            let mut arrival = pin!(self.context.runtime.timeout(limit, receiver.next()));
+            match poll_fn(|cx| Poll::Ready(arrival.as_mut().poll(cx))).await {
+                Poll::Ready(arrived) => arrived,
+                Poll::Pending => {
+                    // What arrives behind a header that is missing is held as well.
+                    let _open = self.contents.open();
+                    arrival.await
+                }
+            }
+        };
         match arrived {
             Ok(Ok(Some(StreamEvent::Request(head)))) => self.answer(*head, sender, receiver).await,
             Ok(Ok(Some(StreamEvent::TooLarge))) => {
