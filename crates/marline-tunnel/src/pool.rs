@@ -9,6 +9,9 @@ use ipnet::IpNet;
 /// Addresses of an IPv6 prefix that are assigned, at most: a longer list is no tunnel's.
 const MAX_HOSTS: u128 = 1 << 32;
 
+/// Users without a client whose addresses are remembered: certificates can have any number of names.
+const MAX_REMEMBERED: usize = 4096;
+
 /// Addresses that a server assigns, one of each family for a client, out of one prefix of each.
 ///
 /// The first address of a prefix is the server's own. A user who comes back has the addresses of before, unless another has
@@ -34,7 +37,7 @@ struct State {
     used: HashMap<IpAddr, Arc<str>>,
     /// Leases of each user that has any.
     leases: HashMap<Arc<str>, usize>,
-    /// The addresses that a user had last, by user. As many as there are users.
+    /// The addresses that a user had last, by user.
     last: HashMap<Arc<str>, Vec<IpAddr>>,
     /// Of each family, the number of the host that is tried next.
     next: Vec<u128>,
@@ -225,7 +228,11 @@ impl Drop for Lease {
             }
         }
         let addresses = std::mem::take(&mut self.addresses);
-        state.last.insert(Arc::clone(&self.user), addresses);
+        let State { last, leases, .. } = &mut *state;
+        if last.len() >= MAX_REMEMBERED {
+            last.retain(|user, _| leases.contains_key(user));
+        }
+        last.insert(Arc::clone(&self.user), addresses);
     }
 }
 

@@ -132,7 +132,13 @@ impl Tunnels {
 
     /// Accepts these `tokens` from now on. Tunnels that were opened with another one end.
     pub fn replace_tokens(&self, tokens: Tokens) {
-        self.tokens.send_replace(tokens);
+        self.tokens.send_if_modified(|known| {
+            let is_closed = self.is_closed.load(Relaxed);
+            if !is_closed {
+                *known = tokens;
+            }
+            !is_closed
+        });
     }
 
     /// Ends all tunnels, because the server stops.
@@ -261,7 +267,7 @@ impl Tunnels {
         if ranges.is_empty() {
             return Err(Refusal::Forbidden);
         }
-        let lease = self.config.pool.lease(user.name());
+        let lease = self.config.pool.lease(user.account());
         let lease = lease.map_err(|why| Refusal::NoAddress {
             user: user.name().to_owned(),
             why,

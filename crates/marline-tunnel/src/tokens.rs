@@ -43,6 +43,7 @@ enum Proof {
     /// The certificate of a connection.
     Certificate {
         name: Arc<str>,
+        account: Arc<str>,
         client: TlsClient,
     },
 }
@@ -53,6 +54,15 @@ impl User {
         match &self.0 {
             Proof::Token(entry) => &entry.user,
             Proof::Certificate { name, .. } => name,
+        }
+    }
+
+    /// The name by which limits and addresses are kept: those of a certificate have that of its issuer, since authorities may give the
+    /// same one, and no token has a name with spaces.
+    pub fn account(&self) -> &str {
+        match &self.0 {
+            Proof::Token(entry) => &entry.user,
+            Proof::Certificate { account, .. } => account,
         }
     }
 
@@ -222,6 +232,7 @@ impl Tokens {
             subject => subject.to_owned(),
         };
         let proof = Proof::Certificate {
+            account: format!("{name} issued by {}", certificate.issuer()).into(),
             name: name.into(),
             client: client.clone(),
         };
@@ -236,15 +247,11 @@ impl Tokens {
         }
     }
 
-    /// Whether a certificate of these was verified at the beginning of the connection, or is valid by other rules now.
+    /// Whether the certificate is valid now.
     fn accept(&self, client: &TlsClient) -> bool {
         let Some(certificate) = client.certificate() else {
             return false;
         };
-        let mut rules = self.certificates.iter();
-        if rules.any(|rules| client.was_asked_for(Some(rules))) {
-            return true;
-        }
         let now = TokioRuntime::current().map(|runtime| runtime.unix_time());
         let mut rules = self.certificates.iter();
         now.is_ok_and(|now| rules.any(|rules| rules.still_accept(certificate, now)))

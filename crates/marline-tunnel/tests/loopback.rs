@@ -323,6 +323,22 @@ async fn a_tunnel_needs_a_token_that_the_server_knows() {
 }
 
 #[tokio::test]
+async fn tokens_that_are_read_while_a_server_stops_open_no_tunnels() {
+    let server = serve(1, ALL).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), server.token.line("anna")).unwrap();
+    server.session().await.expect("it has not stopped yet");
+    server.tunnels.close();
+    let tokens = Tokens::read(file.path()).unwrap();
+    server.tunnels.replace_tokens(tokens);
+    let refused = server.session().await.err();
+    assert!(
+        matches!(refused, Some(OpenError::Unauthorized)),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn the_tunnel_of_a_user_whose_token_is_revoked_ends() {
     let server = serve(1, ALL).await;
     let files = tempfile::tempdir().unwrap();

@@ -395,17 +395,21 @@ async fn serve<S: Serving>(
         served
     };
     #[cfg(target_os = "linux")]
-    let device_gone = async {
-        match &open_tunnels {
-            Some(open) => open.run().await,
-            None => std::future::pending().await,
-        }
+    let without_tunnels = async {
+        let Some(open) = &open_tunnels else {
+            return std::future::pending().await;
+        };
+        let gone = open.run().await;
+        open.tunnels().close();
+        let text = format!("{gone}; there are no tunnels until a restart");
+        emit(Level::Error, Subject::Server, &text);
+        std::future::pending().await
     };
     #[cfg(not(target_os = "linux"))]
-    let device_gone = std::future::pending::<Failure>();
+    let without_tunnels = std::future::pending();
     let served = tokio::select! {
         served = running => served.map_err(|error| Failure::Failed(error.to_string())),
-        gone = device_gone => Err(gone),
+        never = without_tunnels => never,
     };
     drop((renewing, pid_file));
     let access_log = lock(&access_log).take();

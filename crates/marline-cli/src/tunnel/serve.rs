@@ -103,10 +103,6 @@ impl Arguments {
         self.tunnels.read(file)?;
         file.file("client_ca", &mut self.client_ca)?;
         file.file("client_crl", &mut self.client_crl)?;
-        if self.client_crl.is_some() && self.client_ca.is_none() {
-            let message = "client_crl needs client_ca, the authorities of the certificates";
-            return Err(Failure::Usage(message.to_owned()));
-        }
         file.one("listen", &mut self.listen, str::parse)?;
         self.read_identity(file)?;
         file.file("state", &mut self.state)?;
@@ -115,6 +111,10 @@ impl Arguments {
 
     /// Reads the authorities of users with a certificate. Clients need not present one.
     fn client_certificates(&self) -> Result<Option<ClientCertificates>, Failure> {
+        if self.client_crl.is_some() && self.client_ca.is_none() {
+            let message = "client_crl needs client_ca, the authorities of the certificates";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         let revoked = self.client_crl.as_deref();
         let ca = self.client_ca.as_deref();
         let read = ca.map(|ca| ClientCertificates::from_pem_files(ca, revoked, false));

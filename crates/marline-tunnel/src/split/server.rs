@@ -59,7 +59,7 @@ impl Dialer {
         let opened = match user {
             Some(user) => {
                 let target = request.uri().authority().cloned();
-                let opened = self.open(user.name(), target.as_ref()).await;
+                let opened = self.open(user.account(), target.as_ref()).await;
                 opened.map(|stream| (stream, user))
             }
             // First, so that others learn nothing more.

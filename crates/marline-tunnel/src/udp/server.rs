@@ -106,7 +106,7 @@ impl UdpProxy {
                 return response;
             }
         };
-        let opened = self.open(user.name(), &target).await;
+        let opened = self.open(user.account(), &target).await;
         let outcome = opened.as_ref().err().copied().unwrap_or(Outcome::Opened);
         self.outcomes.count(outcome);
         let proxied = match opened {
