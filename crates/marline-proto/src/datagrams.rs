@@ -322,10 +322,11 @@ impl Datagrams {
         Ok(first)
     }
 
-    /// Size of the next DATAGRAM frame of the path of `queue`, which may be the best one, in bytes.
+    /// Size of the next DATAGRAM frame of the path of `queue`, which may be the best one, in bytes; the larger one if either queue may
+    /// have its turn.
     pub(crate) fn next_frame_size(&self, queue: &DatagramQueue, is_best: bool) -> Option<usize> {
-        let of_best = || is_best.then(|| self.outgoing.next_frame_size()).flatten();
-        queue.next_frame_size().or_else(of_best)
+        let of_best = is_best.then(|| self.outgoing.next_frame_size()).flatten();
+        queue.next_frame_size().max(of_best)
     }
 
     /// Whether datagrams wait for the best path.
@@ -493,6 +494,20 @@ mod tests {
             .unwrap();
         let written = [(); 2].map(|()| write(&mut datagrams, &mut queue, Instant::EPOCH));
         assert_eq!(written.concat(), [own]);
+    }
+
+    #[test]
+    fn either_queue_may_have_the_next_frame() {
+        let mut datagrams = supported();
+        let mut queue = DatagramQueue::default();
+        assert_eq!(datagrams.next_frame_size(&queue, true), None);
+        let data = |len: usize| Bytes::from(vec![0; len]);
+        datagrams
+            .send_on(&mut queue, &view(), data(1000), 1200)
+            .unwrap();
+        datagrams.send(data(1100), 1200).unwrap();
+        assert_eq!(datagrams.next_frame_size(&queue, false), Some(1003));
+        assert_eq!(datagrams.next_frame_size(&queue, true), Some(1103));
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Connection {
     }
 
     /// Whether the next packet of `at` would have nothing but datagrams of the application, of which the first fits into `size`
-    /// bytes.
+    /// bytes, whichever that is.
     fn has_datagram_for(&self, at: Slot, size: usize) -> bool {
         let path = &self.paths[at];
         let is_best = at == self.paths.best();
