@@ -361,10 +361,12 @@ impl ClientRules {
             let is_below = |(other, _): &&(HostPattern, _)| name.matches(&other.to_string());
             let below = self.named.iter().filter(is_below);
             let below: Vec<_> = below.map(|(_, rules)| rules).collect();
-            let asked = match below.is_empty() || is_address {
-                true if is_address => vec![&self.others],
-                true => vec![self.matched(&text).unwrap_or(&self.others)],
-                false => below,
+            let asked = if is_address {
+                vec![&self.others]
+            } else if below.is_empty() {
+                vec![self.matched(&text).unwrap_or(&self.others)]
+            } else {
+                below
             };
             for rules in asked.into_iter().flatten() {
                 if !found.contains(rules) {
