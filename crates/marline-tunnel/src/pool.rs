@@ -263,6 +263,21 @@ mod tests {
     }
 
     #[test]
+    fn users_who_have_left_are_forgotten_in_the_end_and_others_are_not() {
+        let pool = pool(&["10.0.0.0/16"], 2).unwrap();
+        let stays = pool.lease("stays").unwrap();
+        drop(pool.lease("stays").unwrap());
+        for user in 0..2 * MAX_REMEMBERED {
+            drop(pool.lease(&user.to_string()).unwrap());
+        }
+        let state = pool.lock();
+        assert!(state.last.len() <= MAX_REMEMBERED, "{}", state.last.len());
+        assert!(state.last.contains_key("stays"));
+        drop(state);
+        drop(stays);
+    }
+
+    #[test]
     fn all_addresses_but_the_reserved_ones_are_assigned_once() {
         let pool = pool(&["10.0.0.0/29", "fd00::/64"], 100).unwrap();
         let leases: Vec<_> = (0..5).map(|_| pool.lease("a").unwrap()).collect();

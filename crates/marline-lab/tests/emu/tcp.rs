@@ -63,16 +63,21 @@ fn megabits(mbps: u64) -> Spec {
 
 #[test]
 fn cubic_fills_a_hundred_megabits() {
-    let Some(pair) = setup::pair(megabits(100)) else {
-        return;
-    };
-    let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(2)) * 8.0 / 1e6;
-    let report = pair.emulation.stop();
-    println!("100 Mb/s: {rate:.2}; {}", report.to_json());
-    if !report.is_valid(Duration::from_millis(1)) {
-        println!("note: this machine is too busy to measure TCP");
-        return;
+    let mut rates = Vec::new();
+    // A sender or receiver that waits for a processor loses some of the rate; a fault of the emulator would in each attempt.
+    while rates.len() < 3 && !rates.iter().any(|rate| *rate >= 90.0) {
+        let Some(pair) = setup::pair(megabits(100)) else {
+            return;
+        };
+        let rate = goodput(&pair, Duration::from_secs(2), Duration::from_secs(2)) * 8.0 / 1e6;
+        let report = pair.emulation.stop();
+        println!("100 Mb/s: {rate:.2}; {}", report.to_json());
+        if !report.is_valid(Duration::from_millis(1)) {
+            println!("note: this machine is too busy to measure TCP");
+            return;
+        }
+        rates.push(rate);
     }
-    // A thread of the sender or the receiver that waits for its turn costs some of it.
-    assert!((80.0..97.0).contains(&rate), "{rate} Mb/s");
+    let best = rates.iter().copied().fold(0.0, f64::max);
+    assert!((90.0..97.0).contains(&best), "{rates:?} Mb/s");
 }

@@ -172,8 +172,8 @@ impl Connection {
         }))
     }
 
-    /// Whether the next packet of `at` would have nothing but datagrams of the application, of which the first fits into `size`
-    /// bytes, whichever that is.
+    /// Whether the next packet of `at` would have datagrams of the application and no data of streams, and whichever is first fits
+    /// into `size` bytes.
     fn has_datagram_for(&self, at: Slot, size: usize) -> bool {
         let path = &self.paths[at];
         let is_best = at == self.paths.best();

@@ -1,4 +1,4 @@
-//! What follows from the kept numbers of the flow analysis: shares from quantiles, and intervals from tables of confusion.
+//! Shares from kept quantiles of the flow analysis, and intervals from its tables of confusion.
 
 use std::collections::BTreeMap;
 
